@@ -1,0 +1,73 @@
+//! The shape of a Llama-family decoder, by the names of its `config.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// Llama, Vicuna, Mistral and the like differ only in these numbers
+/// (transformers' `configuration_llama.py`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DecoderConfig {
+    /// Tokens in the vocabulary (`v`).
+    pub vocab_size: usize,
+    /// Hidden size (`c`).
+    pub hidden_size: usize,
+    /// Inner size of the feed-forward block.
+    pub intermediate_size: usize,
+    /// Number of layers.
+    pub num_hidden_layers: usize,
+    /// Query heads (`h`).
+    pub num_attention_heads: usize,
+    /// Key and value heads (`h_kv`); as many as query heads where absent.
+    #[serde(default)]
+    pub num_key_value_heads: Option<usize>,
+    /// Size of a head (`d`); `hidden_size / num_attention_heads` where absent.
+    #[serde(default)]
+    pub head_dim: Option<usize>,
+    /// Longest sequence.
+    pub max_position_embeddings: usize,
+    /// Added to the mean square before the root.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary angles.
+    #[serde(default = "default_theta")]
+    pub rope_theta: f64,
+    /// Whether the output layer is the embedding matrix.
+    #[serde(default)]
+    pub tie_word_embeddings: bool,
+}
+
+fn default_theta() -> f64 {
+    10_000.0
+}
+
+impl DecoderConfig {
+    /// Key and value heads (`h_kv`).
+    pub fn kv_heads(&self) -> usize {
+        self.num_key_value_heads.unwrap_or(self.num_attention_heads)
+    }
+
+    /// Size of a head (`d`).
+    pub fn head_size(&self) -> usize {
+        self.head_dim
+            .unwrap_or(self.hidden_size / self.num_attention_heads.max(1))
+    }
+
+    /// What is wrong with these numbers, if anything is.
+    pub fn check(&self) -> Result<(), String> {
+        let (h, h_kv, d) = (self.num_attention_heads, self.kv_heads(), self.head_size());
+        if h == 0 || h_kv == 0 || h % h_kv != 0 {
+            return Err(format!(
+                "num_attention_heads {h} is not a multiple of num_key_value_heads {h_kv}"
+            ));
+        }
+        if d == 0 || d % 2 != 0 {
+            return Err(format!("head size {d} is not even"));
+        }
+        if self.vocab_size == 0 || self.num_hidden_layers == 0 || self.max_position_embeddings == 0
+        {
+            return Err(
+                "vocab_size, num_hidden_layers and max_position_embeddings must be positive"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}

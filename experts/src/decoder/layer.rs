@@ -1,0 +1,48 @@
+//! One pre-norm block: attention, then the gated feed-forward layer.
+
+use candle::{Result, Tensor};
+use candle_nn::VarBuilder;
+
+use super::attention::{Attention, Sequences};
+use super::config::DecoderConfig;
+use crate::ops::{linear, rms_norm, swiglu};
+
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    input_norm: Tensor,
+    attention: Attention,
+    post_norm: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    down: Tensor,
+    eps: f64,
+}
+
+impl Layer {
+    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig) -> Result<Self> {
+        let (c, inner) = (config.hidden_size, config.intermediate_size);
+        let mlp = vb.pp("mlp");
+        Ok(Self {
+            input_norm: vb.get(c, "input_layernorm.weight")?,
+            attention: Attention::load(&vb.pp("self_attn"), config)?,
+            post_norm: vb.get(c, "post_attention_layernorm.weight")?,
+            gate: mlp.get((inner, c), "gate_proj.weight")?,
+            up: mlp.get((inner, c), "up_proj.weight")?,
+            down: mlp.get((c, inner), "down_proj.weight")?,
+            eps: config.rms_norm_eps,
+        })
+    }
+
+    /// # Shapes
+    /// `x` and the result: `(n, c)`, the tokens of all sequences one after the other.
+    pub(super) fn forward(&self, x: &Tensor, sequences: &mut Sequences) -> Result<Tensor> {
+        let normed = rms_norm(x, &self.input_norm, self.eps)?;
+        let x = (x + self.attention.forward(&normed, sequences)?)?;
+        let normed = rms_norm(&x, &self.post_norm, self.eps)?;
+        let inner = swiglu(
+            &linear(&normed, &self.gate, None)?,
+            &linear(&normed, &self.up, None)?,
+        )?;
+        x + linear(&inner, &self.down, None)?
+    }
+}

@@ -1,0 +1,14 @@
+//! One Llama-family decoder, cut in two: a trunk that members share and a head of their own.
+//!
+//! Tensor names are those of transformers' `LlamaForCausalLM` (`modeling_llama.py`). Weights are
+//! immutable; caches are arguments.
+
+mod attention;
+mod cache;
+mod config;
+mod layer;
+mod stack;
+
+pub use cache::{KvCache, LayerCache};
+pub use config::DecoderConfig;
+pub use stack::{Head, Row, Sight, Trunk};

@@ -1,0 +1,201 @@
+//! The two halves of a decoder: the trunk (embedding and lower layers), the head (the layers above,
+//! final norm and output layer).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use candle::{Result, Tensor, bail};
+use candle_nn::VarBuilder;
+
+use super::attention::Sequences;
+use super::cache::KvCache;
+use super::config::DecoderConfig;
+use super::layer::Layer;
+use crate::ops::{Visibility, linear, rms_norm};
+
+/// What whole sequences see of themselves, for a forward pass without caches.
+#[derive(Clone, Debug)]
+pub struct Sight {
+    /// Sequences in the batch (`b`).
+    pub batch: usize,
+    /// The place of each of the `b * t` tokens in its sequence.
+    pub positions: Arc<[u32]>,
+    /// Which tokens see which.
+    pub visibility: Visibility,
+}
+
+impl Sight {
+    /// One plain causal sequence of `t` tokens.
+    pub fn causal(t: usize) -> Self {
+        Self {
+            batch: 1,
+            positions: (0..t as u32).collect(),
+            visibility: Visibility::Causal,
+        }
+    }
+}
+
+/// The new tokens of one cached sequence.
+pub struct Row<'a> {
+    /// How many of the step's rows belong to it.
+    pub tokens: usize,
+    /// What it saw before; the new tokens are appended.
+    pub cache: &'a mut KvCache,
+}
+
+#[derive(Clone, Debug)]
+struct Layers(Vec<Layer>);
+
+impl Layers {
+    fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
+        range
+            .map(|i| Layer::load(&vb.pp(format!("layers.{i}")), config))
+            .collect::<Result<_>>()
+            .map(Self)
+    }
+
+    fn whole(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+        let mut sequences = Sequences::Whole {
+            batch: sight.batch,
+            positions: sight.positions.clone(),
+            visibility: sight.visibility.clone(),
+        };
+        self.0
+            .iter()
+            .try_fold(x.clone(), |x, layer| layer.forward(&x, &mut sequences))
+    }
+
+    fn cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
+        let counts: Vec<usize> = rows.iter().map(|row| row.tokens).collect();
+        if counts.iter().sum::<usize>() != x.dim(0)? {
+            bail!("{} rows for sequences of {counts:?} tokens", x.dim(0)?);
+        }
+        let positions: Arc<[u32]> = rows
+            .iter()
+            .flat_map(|row| (row.cache.len()..row.cache.len() + row.tokens).map(|p| p as u32))
+            .collect();
+        let mut x = x.clone();
+        for (i, layer) in self.0.iter().enumerate() {
+            let mut caches: Vec<&mut KvCache> =
+                rows.iter_mut().map(|row| &mut *row.cache).collect();
+            let mut sequences = Sequences::Cached {
+                counts: &counts,
+                positions: positions.clone(),
+                caches: &mut caches,
+                layer: i,
+            };
+            x = layer.forward(&x, &mut sequences)?;
+        }
+        for row in rows {
+            row.cache.grew(row.tokens);
+        }
+        Ok(x)
+    }
+}
+
+/// The part of the decoder that the members of a panel share.
+#[derive(Clone, Debug)]
+pub struct Trunk {
+    embedding: Tensor,
+    layers: Layers,
+}
+
+impl Trunk {
+    /// The embedding and the first `depth` layers of the decoder under `vb`.
+    pub fn load(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> Result<Self> {
+        let vb = vb.pp("model");
+        Ok(Self {
+            embedding: vb.get(
+                (config.vocab_size, config.hidden_size),
+                "embed_tokens.weight",
+            )?,
+            layers: Layers::load(&vb, config, 0..depth)?,
+        })
+    }
+
+    /// Number of layers.
+    pub fn depth(&self) -> usize {
+        self.layers.0.len()
+    }
+
+    /// The embeddings of tokens.
+    ///
+    /// # Shapes
+    /// `n` ids to `(n, c)`.
+    pub fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
+        let ids = Tensor::new(tokens, self.embedding.device())?;
+        self.embedding.index_select(&ids, 0)
+    }
+
+    /// The hidden states at the trunk's top, without caches.
+    ///
+    /// # Shapes
+    /// `(b·t, c)` to `(b·t, c)`.
+    pub fn forward(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+        self.layers.whole(x, sight)
+    }
+
+    /// The hidden states of new tokens, which the caches then remember.
+    ///
+    /// # Shapes
+    /// `(n, c)` to `(n, c)`, the tokens of the rows one after the other.
+    pub fn forward_cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
+        self.layers.cached(x, rows)
+    }
+}
+
+/// One member's own part of the decoder.
+#[derive(Clone, Debug)]
+pub struct Head {
+    layers: Layers,
+    norm: Tensor,
+    output: Tensor,
+    eps: f64,
+}
+
+impl Head {
+    /// The layers from `depth` on, the final norm and the output layer of the decoder under `vb`.
+    pub fn load(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> Result<Self> {
+        let model = vb.pp("model");
+        let shape = (config.vocab_size, config.hidden_size);
+        Ok(Self {
+            layers: Layers::load(&model, config, depth..config.num_hidden_layers)?,
+            norm: model.get(config.hidden_size, "norm.weight")?,
+            output: if config.tie_word_embeddings {
+                model.get(shape, "embed_tokens.weight")?
+            } else {
+                vb.get(shape, "lm_head.weight")?
+            },
+            eps: config.rms_norm_eps,
+        })
+    }
+
+    /// Number of layers.
+    pub fn depth(&self) -> usize {
+        self.layers.0.len()
+    }
+
+    /// The hidden states at the top, without caches.
+    ///
+    /// # Shapes
+    /// `(b·t, c)` to `(b·t, c)`.
+    pub fn forward(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+        self.layers.whole(x, sight)
+    }
+
+    /// The hidden states of new tokens, which the caches then remember.
+    ///
+    /// # Shapes
+    /// `(n, c)` to `(n, c)`.
+    pub fn forward_cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
+        self.layers.cached(x, rows)
+    }
+
+    /// The logits of the next token.
+    ///
+    /// # Shapes
+    /// `(n, c)` to `(n, v)`.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        linear(&rms_norm(hidden, &self.norm, self.eps)?, &self.output, None)
+    }
+}

@@ -1,0 +1,243 @@
+//! Softmax over the keys that a query may see.
+
+use std::sync::Arc;
+
+use candle::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
+
+use super::floats;
+
+/// Which keys each query sees.
+#[derive(Clone, Debug)]
+pub enum Visibility {
+    /// Every query sees the keys up to its own place; the queries are the last of the keys.
+    Causal,
+    /// Causal, and besides that a token sees only the shared prefix (branch 0) and its own branch.
+    /// Several continuations of one prefix can so be computed in one sequence.
+    Branches {
+        /// The branch of each token, row by row: `b * t` values.
+        branches: Arc<[u16]>,
+        /// Tokens per row.
+        tokens: usize,
+    },
+}
+
+/// Softmax of `scores * scale` over the last dimension, where an unseen key weighs zero.
+///
+/// # Shapes
+/// `scores`: `(b, h_kv, g * t_q, t_k)`, the queries of the `g` heads of a group one after the other;
+/// the result has the same shape. Queries are the last `t_q` of the `t_k` places.
+pub fn masked_softmax(
+    scores: &Tensor,
+    queries: usize,
+    scale: f32,
+    visibility: &Visibility,
+) -> Result<Tensor> {
+    let (b, _, _, keys) = scores.dims4()?;
+    if let Visibility::Branches { branches, tokens } = visibility
+        && (branches.len() != b * tokens || *tokens != keys || queries != keys)
+    {
+        bail!(
+            "branches of {} tokens do not fit scores {:?}",
+            branches.len(),
+            scores.shape()
+        );
+    }
+    let op = MaskedSoftmax {
+        queries,
+        scale,
+        visibility: visibility.clone(),
+    };
+    if scores.device().is_cpu() {
+        return scores.contiguous()?.apply_op1(op);
+    }
+    let rows = scores.dim(2)?;
+    let heads = scores.dim(1)?;
+    let mask = op.mask(b, rows, keys);
+    let mask = Tensor::from_vec(mask, (b, 1, rows, keys), scores.device())?
+        .broadcast_as((b, heads, rows, keys))?
+        .to_dtype(scores.dtype())?;
+    candle_nn::ops::softmax(&((scores * f64::from(scale))? + mask)?, candle::D::Minus1)
+}
+
+struct MaskedSoftmax {
+    queries: usize,
+    scale: f32,
+    visibility: Visibility,
+}
+
+impl MaskedSoftmax {
+    /// Calls `visit` with the visible key ranges' membership test for one query.
+    fn sees(&self, row: usize, query: usize, key: usize) -> bool {
+        match &self.visibility {
+            Visibility::Causal => true,
+            Visibility::Branches { branches, tokens } => {
+                let branch = branches[row * tokens + key];
+                branch == 0 || branch == branches[row * tokens + query]
+            }
+        }
+    }
+
+    fn mask(&self, b: usize, rows: usize, keys: usize) -> Vec<f32> {
+        let mut mask = Vec::with_capacity(b * rows * keys);
+        for row in 0..b {
+            for i in 0..rows {
+                let place = keys - self.queries + i % self.queries;
+                mask.extend((0..keys).map(|key| {
+                    if key <= place && self.sees(row, place, key) {
+                        0.0
+                    } else {
+                        f32::NEG_INFINITY
+                    }
+                }));
+            }
+        }
+        mask
+    }
+
+    fn row_softmax(&self, row: usize, place: usize, scores: &[f32], out: &mut [f32]) {
+        let mut max = f32::NEG_INFINITY;
+        for (key, score) in scores.iter().enumerate().take(place + 1) {
+            if self.sees(row, place, key) {
+                max = max.max(*score);
+            }
+        }
+        let mut total = 0.0f32;
+        for key in 0..=place {
+            if self.sees(row, place, key) {
+                let weight = ((scores[key] - max) * self.scale).exp();
+                out[key] = weight;
+                total += weight;
+            }
+        }
+        let inverse = 1.0 / total;
+        for weight in &mut out[..=place] {
+            *weight *= inverse;
+        }
+    }
+}
+
+impl CustomOp1 for MaskedSoftmax {
+    fn name(&self) -> &'static str {
+        "masked-softmax"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let scores = floats(storage, layout, self.name())?;
+        let (_, heads, rows, keys) = layout.shape().dims4()?;
+        if self.queries == 0 || self.queries > keys || rows % self.queries != 0 {
+            bail!(
+                "{} queries do not fit scores {:?}",
+                self.queries,
+                layout.shape()
+            );
+        }
+        let mut out = vec![0.0f32; scores.len()];
+        for (i, (scores, out)) in scores
+            .chunks_exact(keys)
+            .zip(out.chunks_exact_mut(keys))
+            .enumerate()
+        {
+            let place = keys - self.queries + i % self.queries;
+            self.row_softmax(i / (heads * rows), place, scores, out);
+        }
+        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+
+    fn bwd(&self, _scores: &Tensor, weights: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let keys = weights.dim(candle::D::Minus1)?;
+        let op = SoftmaxBackward {
+            keys,
+            scale: self.scale,
+        };
+        Ok(Some(weights.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
+    }
+}
+
+struct SoftmaxBackward {
+    keys: usize,
+    scale: f32,
+}
+
+impl candle::CustomOp2 for SoftmaxBackward {
+    fn name(&self) -> &'static str {
+        "masked-softmax-backward"
+    }
+
+    fn cpu_fwd(
+        &self,
+        weights: &CpuStorage,
+        weights_layout: &Layout,
+        grad: &CpuStorage,
+        grad_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let weights = floats(weights, weights_layout, self.name())?;
+        let grad = floats(grad, grad_layout, self.name())?;
+        let mut out = vec![0.0f32; weights.len()];
+        let rows = weights
+            .chunks_exact(self.keys)
+            .zip(grad.chunks_exact(self.keys));
+        for ((w, g), out) in rows.zip(out.chunks_exact_mut(self.keys)) {
+            let dot: f32 = w.iter().zip(g).map(|(w, g)| w * g).sum();
+            for ((out, w), g) in out.iter_mut().zip(w).zip(g) {
+                *out = w * (g - dot) * self.scale;
+            }
+        }
+        Ok((CpuStorage::F32(out), weights_layout.shape().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::to_floats;
+    use candle::{Device, Var};
+
+    /// The fused operation against mask + softmax, values and gradient.
+    #[test]
+    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+        let dev = Device::Cpu;
+        let scores = Var::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
+        let upstream = Tensor::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
+        let branches: Arc<[u16]> = vec![0, 1, 2, 0, 0, 1].into();
+        let visibility = Visibility::Branches {
+            branches,
+            tokens: 3,
+        };
+        let op = MaskedSoftmax {
+            queries: 3,
+            scale: 0.5,
+            visibility: visibility.clone(),
+        };
+        let mask = Tensor::from_vec(op.mask(2, 6, 3), (2, 1, 6, 3), &dev)?;
+        let composed = (scores.as_tensor() * 0.5)?.broadcast_add(&mask)?;
+        let composed = candle_nn::ops::softmax(&composed, candle::D::Minus1)?;
+        let fused = masked_softmax(&scores, 3, 0.5, &visibility)?;
+        let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
+            let pairs = to_floats(a)?
+                .into_iter()
+                .zip(to_floats(b)?)
+                .collect::<Vec<_>>();
+            Ok(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-6))
+        };
+        assert!(close(&fused, &composed)?);
+        let expected = (composed * &upstream)?.sum_all()?.backward()?;
+        let got = (fused * &upstream)?.sum_all()?.backward()?;
+        let (Some(expected), Some(got)) = (expected.get(&scores), got.get(&scores)) else {
+            panic!("a gradient is missing");
+        };
+        assert!(close(got, expected)?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_branch_does_not_see_its_sibling() -> Result<()> {
+        let scores = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
+        let visibility = Visibility::Branches {
+            branches: vec![0, 1, 2].into(),
+            tokens: 3,
+        };
+        let weights = to_floats(&masked_softmax(&scores, 3, 1.0, &visibility)?)?;
+        assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Root-mean-square normalisation (Llama's `LlamaRMSNorm` in transformers' `modeling_llama.py`).
+
+use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+
+use super::{floats, to_floats};
+
+/// `x / sqrt(mean(x²) + eps) * weight`.
+///
+/// # Shapes
+/// `x`: `(..., c)`, `weight`: `(c)`; the result has the shape of `x`.
+pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+    if x.device().is_cpu() && x.dtype() == DType::F32 {
+        return x
+            .contiguous()?
+            .apply_op2(weight, RmsNorm { eps: eps as f32 });
+    }
+    composed(x, weight, eps)
+}
+
+fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+    let wide = x.to_dtype(DType::F32)?;
+    let mean = wide.sqr()?.mean_keepdim(candle::D::Minus1)?;
+    let normed = wide.broadcast_div(&(mean + eps)?.sqrt()?)?;
+    normed.to_dtype(x.dtype())?.broadcast_mul(weight)
+}
+
+struct RmsNorm {
+    eps: f32,
+}
+
+impl RmsNorm {
+    fn inverse_root(&self, row: &[f32]) -> f32 {
+        let squares: f32 = row.iter().map(|v| v * v).sum();
+        1.0 / (squares / row.len() as f32 + self.eps).sqrt()
+    }
+}
+
+impl CustomOp2 for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms-norm"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        weight: &CpuStorage,
+        weight_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let x = floats(x, x_layout, self.name())?;
+        let weight = floats(weight, weight_layout, self.name())?;
+        if weight.is_empty() || x.len() % weight.len() != 0 {
+            bail!(
+                "rms norm of {} does not fit {:?}",
+                weight.len(),
+                x_layout.shape()
+            );
+        }
+        let mut out = Vec::with_capacity(x.len());
+        for row in x.chunks_exact(weight.len()) {
+            let scale = self.inverse_root(row);
+            out.extend(row.iter().zip(weight).map(|(v, w)| v * scale * w));
+        }
+        Ok((CpuStorage::F32(out), x_layout.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        _res: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (xs, ws, gs) = (to_floats(x)?, to_floats(weight)?, to_floats(grad)?);
+        let c = ws.len();
+        let mut dx = Vec::with_capacity(xs.len());
+        let mut dw = vec![0.0f32; c];
+        for (row, g) in xs.chunks_exact(c).zip(gs.chunks_exact(c)) {
+            let scale = self.inverse_root(row);
+            let mut dot = 0.0f32;
+            for ((v, g), (w, dw)) in row.iter().zip(g).zip(ws.iter().zip(&mut dw)) {
+                dot += v * g * w;
+                *dw += g * v * scale;
+            }
+            let pull = dot * scale * scale * scale / c as f32;
+            dx.extend(
+                row.iter()
+                    .zip(g)
+                    .zip(&ws)
+                    .map(|((v, g), w)| g * w * scale - v * pull),
+            );
+        }
+        let dx = Tensor::from_vec(dx, x.shape(), x.device())?;
+        Ok((Some(dx), Some(Tensor::from_vec(dw, c, x.device())?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle::{Device, Var};
+
+    #[test]
+    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+        let x = Var::randn(0f32, 2.0, (3, 4, 8), &Device::Cpu)?;
+        let w = Var::randn(1f32, 0.3, 8, &Device::Cpu)?;
+        let upstream = Tensor::randn(0f32, 1.0, (3, 4, 8), &Device::Cpu)?;
+        let (a, b) = (rms_norm(&x, &w, 1e-5)?, composed(&x, &w, 1e-5)?);
+        let (ga, gb) = (
+            (&a * &upstream)?.sum_all()?.backward()?,
+            (&b * &upstream)?.sum_all()?.backward()?,
+        );
+        let mut pairs = vec![(a, b)];
+        for var in [&x, &w] {
+            let grads = ga.get(var).zip(gb.get(var));
+            pairs.push(
+                grads
+                    .map(|(a, b)| (a.clone(), b.clone()))
+                    .ok_or_else(|| candle::Error::Msg("a gradient is missing".to_owned()))?,
+            );
+        }
+        for (a, b) in pairs {
+            let worst = to_floats(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
+            assert!(worst < 1e-5, "difference {worst}");
+        }
+        Ok(())
+    }
+}

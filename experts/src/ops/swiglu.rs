@@ -1,0 +1,103 @@
+//! The gate of Llama's feed-forward block: `silu(gate) * up`.
+
+use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+
+use super::{floats, to_floats};
+
+/// `gate * sigmoid(gate) * up`, elementwise.
+///
+/// # Shapes
+/// `gate`, `up` and the result: equal.
+pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
+    if gate.device().is_cpu() && gate.dtype() == DType::F32 {
+        return gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu);
+    }
+    gate.silu()? * up
+}
+
+struct SwiGlu;
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+impl CustomOp2 for SwiGlu {
+    fn name(&self) -> &'static str {
+        "swiglu"
+    }
+
+    fn cpu_fwd(
+        &self,
+        gate: &CpuStorage,
+        gate_layout: &Layout,
+        up: &CpuStorage,
+        up_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let gate = floats(gate, gate_layout, self.name())?;
+        let up = floats(up, up_layout, self.name())?;
+        if gate.len() != up.len() {
+            bail!(
+                "gate {:?} and up {:?} differ",
+                gate_layout.shape(),
+                up_layout.shape()
+            );
+        }
+        let out = gate
+            .iter()
+            .zip(up)
+            .map(|(g, u)| g * sigmoid(*g) * u)
+            .collect();
+        Ok((CpuStorage::F32(out), gate_layout.shape().clone()))
+    }
+
+    fn bwd(
+        &self,
+        gate: &Tensor,
+        up: &Tensor,
+        _res: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (gates, ups, grads) = (to_floats(gate)?, to_floats(up)?, to_floats(grad)?);
+        let mut dgate = Vec::with_capacity(gates.len());
+        let mut dup = Vec::with_capacity(gates.len());
+        for ((g, u), upstream) in gates.iter().zip(&ups).zip(&grads) {
+            let s = sigmoid(*g);
+            dup.push(upstream * g * s);
+            dgate.push(upstream * u * s * (1.0 + g * (1.0 - s)));
+        }
+        let dgate = Tensor::from_vec(dgate, gate.shape(), gate.device())?;
+        Ok((
+            Some(dgate),
+            Some(Tensor::from_vec(dup, up.shape(), up.device())?),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle::{Device, Var};
+
+    #[test]
+    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+        let gate = Var::randn(0f32, 2.0, (5, 7), &Device::Cpu)?;
+        let up = Var::randn(0f32, 1.0, (5, 7), &Device::Cpu)?;
+        let fused = swiglu(&gate, &up)?;
+        let composed = (gate.silu()? * up.as_tensor())?;
+        let worst = |t: Tensor| {
+            Ok::<_, candle::Error>(to_floats(&t.abs()?)?.into_iter().fold(0.0, f32::max))
+        };
+        assert!(worst((&fused - &composed)?)? < 1e-6);
+        let (a, b) = (
+            fused.sqr()?.sum_all()?.backward()?,
+            composed.sqr()?.sum_all()?.backward()?,
+        );
+        for var in [&gate, &up] {
+            let (Some(a), Some(b)) = (a.get(var), b.get(var)) else {
+                panic!("no gradient")
+            };
+            assert!(worst((a - b)?)? < 1e-5);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Prompts as data: rubric, layouts, and the locked form of an evaluation.
+
+mod format;
+mod layout;
+mod rubric;
+mod slots;
+mod template;
+
+pub use format::{Format, STOP, Step, TokenStep, free_text, in_format_order};
+pub use layout::{BranchPrompts, JudgeInput, Layout};
+pub use rubric::{Detail, Rubric, Scale};
+pub use slots::{Slot, slots};
+pub use template::{Piece, Template};

@@ -1,0 +1,19 @@
+//! Training: from ready examples to weights. Files and data sets stay above this crate.
+
+mod adamw;
+mod checkpoint;
+mod observer;
+mod parameters;
+mod schedule;
+mod sequence;
+mod student;
+mod trainer;
+
+pub use adamw::{AdamW, AdamWConfig};
+pub use checkpoint::{load_checkpoint, save_checkpoint};
+pub use observer::{Observation, Observer};
+pub use parameters::Parameters;
+pub use schedule::Schedule;
+pub use sequence::{Sequence, Target};
+pub use student::{Batch, Student, StudentConfig};
+pub use trainer::{Loss, StepReport, Trainer, in_parallel};

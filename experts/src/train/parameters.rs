@@ -1,0 +1,164 @@
+//! The weights of a model in training: read from a checkpoint, or drawn when training begins.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candle::{DType, Device, Result, Shape, Tensor, Var, bail};
+use candle_nn::VarBuilder;
+use candle_nn::var_builder::SimpleBackend;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Named weights; some are trained, the others stay as they are.
+#[derive(Clone, Default)]
+pub struct Parameters {
+    store: Arc<Mutex<BTreeMap<String, Var>>>,
+    frozen: Arc<Vec<String>>,
+    seed: Option<u64>,
+}
+
+impl Parameters {
+    /// No weights yet: each is drawn when a layer asks for it, by the seed and its name.
+    pub fn fresh(seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..Self::default()
+        }
+    }
+
+    /// The weights of a checkpoint; asking for another one is an error.
+    pub fn from_tensors(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<Self> {
+        let vars = tensors.into_iter().map(|(name, tensor)| {
+            let tensor = tensor.to_dtype(DType::F32)?;
+            Ok((name, Var::from_tensor(&tensor)?))
+        });
+        let store = vars.collect::<Result<BTreeMap<_, _>>>()?;
+        Ok(Self {
+            store: Arc::new(Mutex::new(store)),
+            ..Self::default()
+        })
+    }
+
+    /// The same weights, those whose names begin with one of `frozen` being constants.
+    pub fn freeze(&self, frozen: &[String]) -> Self {
+        Self {
+            frozen: Arc::new(frozen.to_vec()),
+            ..self.clone()
+        }
+    }
+
+    /// The same weights, missing ones being drawn by a seed.
+    pub fn drawing(&self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self.clone()
+        }
+    }
+
+    /// A builder that layers load from.
+    pub fn builder(&self, device: &Device) -> VarBuilder<'static> {
+        VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
+    }
+
+    /// The weights that are trained, by name.
+    pub fn trainable(&self) -> Vec<(String, Var)> {
+        let all = self.all();
+        all.into_iter()
+            .filter(|(name, _)| !self.is_frozen(name))
+            .collect()
+    }
+
+    /// All weights, by name.
+    pub fn all(&self) -> Vec<(String, Var)> {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store
+            .iter()
+            .map(|(name, var)| (name.clone(), var.clone()))
+            .collect()
+    }
+
+    fn is_frozen(&self, name: &str) -> bool {
+        self.frozen
+            .iter()
+            .any(|prefix| name.starts_with(prefix.as_str()))
+    }
+}
+
+impl SimpleBackend for Parameters {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _: candle_nn::Init,
+        _: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let var = match (store.get(name), self.seed) {
+            (Some(var), _) => var.clone(),
+            (None, Some(seed)) => {
+                let var = Var::from_tensor(&draw(&shape, name, seed, device)?)?;
+                store.insert(name.to_owned(), var.clone());
+                var
+            }
+            (None, None) => bail!("the checkpoint has no tensor `{name}`"),
+        };
+        if var.shape() != &shape {
+            bail!(
+                "tensor `{name}` has shape {:?}, expected {shape:?}",
+                var.shape()
+            );
+        }
+        Ok(if self.is_frozen(name) {
+            var.as_detached_tensor()
+        } else {
+            var.as_tensor().clone()
+        })
+    }
+
+    fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        match store.get(name) {
+            Some(var) => Ok(var.as_tensor().clone()),
+            None => bail!("the checkpoint has no tensor `{name}`"),
+        }
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains_key(name)
+    }
+}
+
+/// Norm weights are one, biases zero; embeddings are drawn with 0.02, matrices with `0.7/√fan_in`,
+/// and those that write into the residual stream with a third of it, so that depth does not blow up
+/// the first steps.
+fn draw(shape: &Shape, name: &str, seed: u64, device: &Device) -> Result<Tensor> {
+    if name.ends_with("bias") {
+        return Tensor::zeros(shape, DType::F32, device);
+    }
+    if shape.rank() == 1 && !name.ends_with("class_embedding") {
+        return Tensor::ones(shape, DType::F32, device);
+    }
+    let fan_in: usize = shape.dims().iter().skip(1).product();
+    let residual = ["o_proj", "down_proj", "out_proj", "fc2"]
+        .iter()
+        .any(|n| name.contains(n));
+    let std = match () {
+        () if name.contains("embed") && !name.contains("patch") => 0.02,
+        () if residual => 0.25 / (fan_in as f64).sqrt(),
+        () => 0.7 / (fan_in as f64).sqrt(),
+    };
+    let salt = name.bytes().fold(seed, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut rng = ChaCha8Rng::seed_from_u64(salt);
+    // Box–Muller: normal values without another dependency.
+    let values = (0..shape.elem_count()).map(|_| {
+        let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+        ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos() * std) as f32
+    });
+    Tensor::from_vec(values.collect(), shape.clone(), device)
+}

@@ -1,0 +1,164 @@
+//! The model in training: tower, projector, trunk and one head, from pixels to the loss.
+
+use std::sync::Arc;
+
+use acem3_projector::{Projector, ProjectorConfig};
+use acem3_vision::{Selection, VisionConfig, VisionTower};
+use candle::{Device, Tensor};
+use candle_nn::VarBuilder;
+use serde::{Deserialize, Serialize};
+
+use super::sequence::{Sequence, Target};
+use super::trainer::Loss;
+use crate::Error;
+use crate::decoder::{DecoderConfig, Head, Sight, Trunk};
+use crate::ops::{Visibility, cross_entropy};
+
+/// The shape of a whole member: vision tower, projector and decoder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StudentConfig {
+    /// The vision tower.
+    pub vision: VisionConfig,
+    /// Which of its states and tokens are used.
+    pub selection: Selection,
+    /// The projector.
+    pub projector: ProjectorConfig,
+    /// The decoder.
+    pub decoder: DecoderConfig,
+}
+
+/// A batch of sequences, computed together.
+pub struct Batch<'a>(pub &'a [Sequence]);
+
+/// One member with its own weights.
+pub struct Student {
+    tower: VisionTower,
+    projector: Projector,
+    trunk: Trunk,
+    head: Head,
+    side: usize,
+    device: Device,
+}
+
+impl Student {
+    /// The model under `vb`, its decoder cut after `depth` layers.
+    pub fn load(vb: &VarBuilder, config: &StudentConfig, depth: usize) -> Result<Self, Error> {
+        config.decoder.check().map_err(Error::Training)?;
+        let model = vb.pp("model");
+        Ok(Self {
+            tower: VisionTower::load(
+                &model.pp("vision_tower.vision_model"),
+                &config.vision,
+                config.selection,
+            )?,
+            projector: Projector::load(&model.pp("mm_projector"), &config.projector)?,
+            trunk: Trunk::load(vb, &config.decoder, depth)?,
+            head: Head::load(vb, &config.decoder, depth)?,
+            side: config.vision.image_size,
+            device: vb.device().clone(),
+        })
+    }
+
+    /// Features of images.
+    ///
+    /// # Shapes
+    /// `n` images of `3·s·s` values to `(n, p, c_v)`.
+    pub fn features(&self, images: &[Arc<[f32]>]) -> Result<Tensor, Error> {
+        let values: Vec<f32> = images.iter().flat_map(|i| i.iter().copied()).collect();
+        let shape = (images.len(), 3, self.side, self.side);
+        Ok(self
+            .tower
+            .forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+    }
+
+    /// Loss of the targets of sequences, and whether the first choice was right where `counted`.
+    pub fn loss(&self, batch: &Batch, counted: impl Fn(&Target) -> bool) -> Result<Loss, Error> {
+        let t = batch.0.iter().map(Sequence::len).max().unwrap_or(0);
+        let (x, tokens) = self.embed(batch.0, t)?;
+        let sight = sight(batch.0, t);
+        let hidden = self
+            .head
+            .forward(&self.trunk.forward(&x, &sight)?, &sight)?;
+        let rows: Vec<(u32, Target)> = batch
+            .0
+            .iter()
+            .enumerate()
+            .flat_map(|(row, s)| {
+                s.targets
+                    .iter()
+                    .map(move |g| ((row * t + g.from) as u32, *g))
+            })
+            .collect();
+        let places =
+            Tensor::from_vec(rows.iter().map(|r| r.0).collect(), rows.len(), &self.device)?;
+        let logits = self.head.logits(&hidden.index_select(&places, 0)?)?;
+        let targets: Vec<u32> = rows.iter().map(|r| r.1.token).collect();
+        let weights: Vec<f32> = rows.iter().map(|r| r.1.weight).collect();
+        let first = logits.detach().argmax(1)?.to_vec1::<u32>()?;
+        let counted = rows.iter().zip(&first).filter(|((_, g), _)| counted(g));
+        let hits = counted.fold((0.0, 0.0), |(hit, all), ((_, g), first)| {
+            (hit + f64::from(u8::from(g.token == *first)), all + 1.0)
+        });
+        Ok(Loss {
+            sum: cross_entropy(&logits, &targets, &weights)?,
+            weight: weights.iter().map(|w| f64::from(*w)).sum(),
+            hits,
+            tokens,
+        })
+    }
+
+    /// Embedded sequences with their image tokens in place, padded to `t`.
+    fn embed(&self, sequences: &[Sequence], t: usize) -> Result<(Tensor, u64), Error> {
+        let images: Vec<Arc<[f32]>> = sequences.iter().filter_map(|s| s.pixels.clone()).collect();
+        let padded = sequences.iter().flat_map(|s| {
+            s.tokens
+                .iter()
+                .copied()
+                .chain(std::iter::repeat_n(0, t - s.len()))
+        });
+        let text = self.trunk.embed(&padded.collect::<Vec<_>>())?;
+        let real = sequences.iter().map(|s| s.len() as u64).sum();
+        if images.is_empty() {
+            return Ok((text, real));
+        }
+        let image = self.projector.forward(&self.features(&images)?)?;
+        let (n, p, c) = image.dims3()?;
+        let table = Tensor::cat(&[&text, &image.reshape((n * p, c))?], 0)?;
+        let mut source: Vec<u32> = (0..(sequences.len() * t) as u32).collect();
+        let mut next = (sequences.len() * t) as u32;
+        for (row, sequence) in sequences.iter().enumerate() {
+            if let (Some(at), Some(_)) = (sequence.image_at, &sequence.pixels) {
+                for place in &mut source[row * t + at..row * t + at + p] {
+                    *place = next;
+                    next += 1;
+                }
+            }
+        }
+        let source = Tensor::from_vec(source, sequences.len() * t, &self.device)?;
+        Ok((table.index_select(&source, 0)?, real))
+    }
+}
+
+fn sight(sequences: &[Sequence], t: usize) -> Sight {
+    // Padding is a branch of its own that nothing looks at.
+    let branches = sequences.iter().flat_map(|s| {
+        s.branches
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(u16::MAX, t - s.len()))
+    });
+    let positions = sequences.iter().flat_map(|s| {
+        s.positions
+            .iter()
+            .copied()
+            .chain(std::iter::repeat_n(0, t - s.len()))
+    });
+    Sight {
+        batch: sequences.len(),
+        positions: positions.collect(),
+        visibility: Visibility::Branches {
+            branches: branches.collect(),
+            tokens: t,
+        },
+    }
+}

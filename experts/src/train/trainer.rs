@@ -1,0 +1,224 @@
+//! One optimisation step: shards in parallel, gradients summed, clipped and applied.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use candle::{Tensor, Var};
+
+use super::adamw::AdamW;
+use super::schedule::Schedule;
+use crate::Error;
+
+/// What a shard's forward pass gives.
+pub struct Loss {
+    /// The sum of weighted losses, a scalar with its graph.
+    pub sum: Tensor,
+    /// The sum of the weights.
+    pub weight: f64,
+    /// How many of the counted targets were the model's first choice, and how many there were.
+    pub hits: (f64, f64),
+    /// Tokens computed, for the throughput.
+    pub tokens: u64,
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepReport {
+    /// Mean loss.
+    pub loss: f64,
+    /// Share of targets that were the first choice.
+    pub accuracy: f64,
+    /// Norm of the gradient before clipping.
+    pub norm: f64,
+    /// Learning rate.
+    pub rate: f64,
+    /// Tokens computed.
+    pub tokens: u64,
+}
+
+/// Runs steps.
+pub struct Trainer {
+    /// The optimizer with its state.
+    pub optimizer: AdamW,
+    schedule: Schedule,
+    clip: f64,
+}
+
+struct Shard {
+    loss: f64,
+    weight: f64,
+    hits: (f64, f64),
+    tokens: u64,
+    gradients: Vec<Vec<f32>>,
+}
+
+impl Trainer {
+    /// A trainer whose gradients are clipped to a norm.
+    pub fn new(optimizer: AdamW, schedule: Schedule, clip: f64) -> Self {
+        Self {
+            optimizer,
+            schedule,
+            clip,
+        }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> u64 {
+        self.optimizer.step
+    }
+
+    /// One step over shards, which the processors share out among them. The result depends on how
+    /// the batch is cut into shards, not on the number of processors.
+    ///
+    /// A trainable parameter that no shard gave a gradient, and a loss that is not finite, are
+    /// errors; nothing is changed then.
+    pub fn step<S: Sync>(
+        &mut self,
+        shards: &[S],
+        loss: impl Fn(&S) -> Result<Loss, Error> + Sync,
+    ) -> Result<StepReport, Error> {
+        let parameters = self.optimizer.parameters();
+        let mut total = Shard {
+            loss: 0.0,
+            weight: 0.0,
+            hits: (0.0, 0.0),
+            tokens: 0,
+            gradients: vec![Vec::new(); parameters.len()],
+        };
+        for shard in in_parallel(shards, |shard| gradients(&loss, shard, parameters)) {
+            total.add(shard?);
+        }
+        self.apply(&total)
+    }
+
+    fn apply(&mut self, total: &Shard) -> Result<StepReport, Error> {
+        let weight = total.weight.max(1e-9);
+        for ((name, _), gradient) in self.optimizer.parameters().iter().zip(&total.gradients) {
+            if gradient.is_empty() {
+                return Err(Error::Training(format!(
+                    "`{name}` is trainable but got no gradient"
+                )));
+            }
+        }
+        let squares: f64 = total
+            .gradients
+            .iter()
+            .map(|g| g.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>())
+            .sum();
+        let norm = squares.sqrt() / weight;
+        let loss = total.loss / weight;
+        if !loss.is_finite() || !norm.is_finite() {
+            return Err(Error::Training(format!(
+                "loss {loss}, gradient norm {norm} at step {}",
+                self.steps()
+            )));
+        }
+        let rate = self.schedule.rate(self.steps());
+        let clip = if norm > self.clip {
+            self.clip / norm
+        } else {
+            1.0
+        };
+        self.optimizer
+            .update(&total.gradients, (clip / weight) as f32, rate)?;
+        let accuracy = total.hits.0 / total.hits.1.max(1.0);
+        Ok(StepReport {
+            loss,
+            accuracy,
+            norm,
+            rate,
+            tokens: total.tokens,
+        })
+    }
+}
+
+impl Shard {
+    fn add(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.weight += other.weight;
+        self.hits = (self.hits.0 + other.hits.0, self.hits.1 + other.hits.1);
+        self.tokens += other.tokens;
+        for (sum, gradient) in self.gradients.iter_mut().zip(other.gradients) {
+            if sum.is_empty() {
+                *sum = gradient;
+            } else {
+                sum.iter_mut().zip(&gradient).for_each(|(sum, g)| *sum += g);
+            }
+        }
+    }
+}
+
+fn gradients<S>(
+    loss: impl Fn(&S) -> Result<Loss, Error>,
+    shard: &S,
+    parameters: &[(String, Var)],
+) -> Result<Shard, Error> {
+    let Loss {
+        sum,
+        weight,
+        hits,
+        tokens,
+    } = loss(shard)?;
+    let store = sum.backward()?;
+    let gradients = parameters
+        .iter()
+        .map(|(_, var)| match store.get(var) {
+            Some(gradient) => Ok(gradient.flatten_all()?.to_vec1::<f32>()?),
+            None => Ok(Vec::new()),
+        })
+        .collect::<candle::Result<_>>()?;
+    Ok(Shard {
+        loss: f64::from(sum.to_scalar::<f32>()?),
+        weight,
+        hits,
+        tokens,
+        gradients,
+    })
+}
+
+/// Runs work on every item, as many at once as there are processors, results in the items' order.
+///
+/// Each worker has a pool of one thread: the items are the parallelism, and a kernel that spread
+/// itself over the processors as well would only make them wait for each other.
+pub fn in_parallel<S: Sync, T: Send>(
+    items: &[S],
+    work: impl Fn(&S) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
+    let workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(items.len());
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        while let Some((i, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+        {
+            done.push((i, work(item)));
+        }
+        done
+    };
+    let mut results: Vec<(usize, Result<T, Error>)> = thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers)
+            .map(|_| scope.spawn(|| single_threaded(run)))
+            .collect();
+        handles
+            .into_iter()
+            .flat_map(|h| h.join().unwrap_or_default())
+            .collect()
+    });
+    results.sort_by_key(|(i, _)| *i);
+    if results.len() < items.len() {
+        results.push((
+            items.len(),
+            Err(Error::Training("a worker stopped".to_owned())),
+        ));
+    }
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn single_threaded<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}

@@ -1,0 +1,104 @@
+//! The learned map from vision features to the language model's space
+//! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one).
+
+use candle::{Result, Tensor};
+use candle_nn::VarBuilder;
+use serde::{Deserialize, Serialize};
+
+/// Which map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProjectorKind {
+    /// One matrix and a bias.
+    #[serde(rename = "linear")]
+    Linear,
+    /// Two matrices with the exact (error-function) GELU between them.
+    #[serde(rename = "mlp2x_gelu")]
+    Mlp2xGelu,
+}
+
+/// The map and its sizes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectorConfig {
+    /// Which map.
+    pub kind: ProjectorKind,
+    /// Hidden size of the vision tower (`c_v`).
+    pub vision_hidden_size: usize,
+    /// Hidden size of the language model (`c`).
+    pub hidden_size: usize,
+}
+
+/// Maps patch features to image tokens.
+#[derive(Clone, Debug)]
+pub struct Projector {
+    first: (Tensor, Tensor),
+    second: Option<(Tensor, Tensor)>,
+}
+
+impl Projector {
+    /// The projector under `vb`: `weight`, `bias` or `0.weight`, `0.bias`, `2.weight`, `2.bias`.
+    pub fn load(vb: &VarBuilder, config: &ProjectorConfig) -> Result<Self> {
+        let pair = |vb: VarBuilder, input: usize, output: usize| {
+            Ok::<_, candle::Error>((vb.get((output, input), "weight")?, vb.get(output, "bias")?))
+        };
+        let (c_v, c) = (config.vision_hidden_size, config.hidden_size);
+        Ok(match config.kind {
+            ProjectorKind::Linear => Self {
+                first: pair(vb.clone(), c_v, c)?,
+                second: None,
+            },
+            ProjectorKind::Mlp2xGelu => Self {
+                first: pair(vb.pp("0"), c_v, c)?,
+                second: Some(pair(vb.pp("2"), c, c)?),
+            },
+        })
+    }
+
+    /// Image tokens of patch features.
+    ///
+    /// # Shapes
+    /// `(b, p, c_v)` to `(b, p, c)`.
+    pub fn forward(&self, features: &Tensor) -> Result<Tensor> {
+        let (b, p, c_v) = features.dims3()?;
+        let affine = |x: &Tensor, (weight, bias): &(Tensor, Tensor)| {
+            x.matmul(&weight.t()?)?.broadcast_add(bias)
+        };
+        let mut x = affine(&features.reshape((b * p, c_v))?, &self.first)?;
+        if let Some(second) = &self.second {
+            x = affine(&x.gelu_erf()?, second)?;
+        }
+        let c = x.dim(1)?;
+        x.reshape((b, p, c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle::Device;
+    use std::collections::HashMap;
+
+    #[test]
+    fn mlp2x_gelu_by_hand() -> Result<()> {
+        let t = |v: &[f32], s: &[usize]| Tensor::from_slice(v, s, &Device::Cpu);
+        let weights = HashMap::from([
+            ("0.weight".to_owned(), t(&[1.0, 0.0, 0.0, 2.0], &[2, 2])?),
+            ("0.bias".to_owned(), t(&[0.0, 1.0], &[2])?),
+            ("2.weight".to_owned(), t(&[1.0, 1.0, 0.0, 1.0], &[2, 2])?),
+            ("2.bias".to_owned(), t(&[0.5, 0.0], &[2])?),
+        ]);
+        let vb = VarBuilder::from_tensors(weights, candle::DType::F32, &Device::Cpu);
+        let config = ProjectorConfig {
+            kind: ProjectorKind::Mlp2xGelu,
+            vision_hidden_size: 2,
+            hidden_size: 2,
+        };
+        let y = Projector::load(&vb, &config)?.forward(&t(&[1.0, 0.0], &[1, 1, 2])?)?;
+        // gelu(1) = 0.841345 for both inner values, since 2·0 + 1 = 1.
+        let y = y.flatten_all()?.to_vec1::<f32>()?;
+        assert!(
+            (y[0] - 2.182_69).abs() < 1e-4 && (y[1] - 0.841_345).abs() < 1e-4,
+            "{y:?}"
+        );
+        Ok(())
+    }
+}

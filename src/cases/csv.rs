@@ -1,0 +1,228 @@
+//! `questions.csv`: a table with the columns `id`, `image` and `question`, perhaps `reference`.
+//!
+//! Every other column goes into `meta`. The responses come from answers files.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Map, Value};
+
+use super::case::{Case, Problem};
+use super::draft::{Draft, Drafts};
+use super::jsonl::image;
+
+/// Where the known columns are.
+struct Columns {
+    names: Vec<String>,
+    id: usize,
+    image: usize,
+    question: usize,
+    reference: Option<usize>,
+}
+
+/// The cases of a table. Image paths are relative to it.
+///
+/// # Errors
+/// If the file cannot be opened or a column is missing.
+pub(super) fn drafts(path: &Path) -> Result<Drafts> {
+    let mut reader = open(path)?;
+    let columns = columns(&mut reader, path)?;
+    let file: Arc<Path> = path.into();
+    let mut ended = false;
+    Ok(Box::new(std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        match next_row(&mut reader) {
+            Ok(None) => None,
+            Ok(Some((line, row))) => {
+                let draft = draft(&row, &columns, &file, line);
+                Some(draft.map_err(|(id, fault)| Problem::parse(&file, line, id, fault)))
+            }
+            Err(e) => {
+                ended = true;
+                let line = reader.position().line();
+                let fault = format!("the table cannot be read any further: {e}");
+                Some(Err(Problem::parse(&file, line, None, fault)))
+            }
+        }
+    })))
+}
+
+/// The number of rows.
+pub(super) fn count(path: &Path) -> Result<u64> {
+    let mut reader = open(path)?;
+    reader.byte_headers()?;
+    let mut rows = 0;
+    while next_row(&mut reader).is_ok_and(|row| row.is_some()) {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// A table whose last line ends with a newline, whether the file's does or not.
+type Table = Reader<io::Chain<File, &'static [u8]>>;
+
+fn open(path: &Path) -> Result<Table> {
+    let context = || format!("table {} cannot be opened", path.display());
+    let delimiter = delimiter(path).with_context(context)?;
+    let file = File::open(path).with_context(context)?;
+    let mut builder = ReaderBuilder::new();
+    builder.delimiter(delimiter).flexible(true).terminator(Terminator::Any(b'\n'));
+    Ok(builder.from_reader(file.chain(&b"\n"[..])))
+}
+
+/// The next row that is not blank, and the line on which it begins: the reader's own position of a
+/// row counts the blank lines before it as part of it.
+fn next_row(reader: &mut Table) -> ::csv::Result<Option<(u64, ByteRecord)>> {
+    let mut row = ByteRecord::new();
+    while reader.read_byte_record(&mut row)? {
+        let within = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
+        let line = reader.position().line().saturating_sub(1 + within);
+        let mut fields: Vec<&[u8]> = row.iter().collect();
+        if let Some(last) = fields.last_mut() {
+            *last = last.strip_suffix(b"\r").unwrap_or(last);
+        }
+        if fields.iter().any(|field| !field.trim_ascii().is_empty()) {
+            return Ok(Some((line, ByteRecord::from(fields))));
+        }
+    }
+    Ok(None)
+}
+
+/// Spreadsheets of some languages write `;` between columns, others a tab.
+fn delimiter(path: &Path) -> io::Result<u8> {
+    let mut header = Vec::new();
+    BufReader::new(File::open(path)?).take(1 << 16).read_until(b'\n', &mut header)?;
+    let found = [b',', b';', b'\t'].into_iter().find(|delimiter| header.contains(delimiter));
+    Ok(found.unwrap_or(b','))
+}
+
+fn columns(reader: &mut Table, path: &Path) -> Result<Columns> {
+    let context = || format!("the header of {} cannot be read", path.display());
+    let header = reader.byte_headers().with_context(context)?;
+    let name = |field: &[u8]| {
+        let field = field.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(field);
+        String::from_utf8_lossy(field).trim().to_owned()
+    };
+    let names: Vec<String> = header.iter().map(name).collect();
+    let find = |wanted: &str| names.iter().position(|n| n.eq_ignore_ascii_case(wanted));
+    let (Some(id), Some(image), Some(question)) = (find("id"), find("image"), find("question"))
+    else {
+        let all = ["id", "image", "question"];
+        let missing: Vec<_> = all.into_iter().filter(|n| find(n).is_none()).collect();
+        bail!(
+            "{}: no column {}, found {}\nhint: the first line must name the columns \
+             id,image,question (and perhaps reference); for cases without images leave `image` empty",
+            path.display(),
+            missing.join(", "),
+            names.join(", ")
+        );
+    };
+    Ok(Columns { id, image, question, reference: find("reference"), names })
+}
+
+type Fault = (Option<String>, String);
+
+fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Result<Draft, Fault> {
+    let cell = |index: usize| cell(row, index, columns);
+    let id = cell(columns.id).map_err(|e| (None, e))?.trim().to_owned();
+    if id.is_empty() {
+        return Err((None, "the id is empty".into()));
+    }
+    let with_id = |fault: String| (Some(id.clone()), fault);
+    if row.len() != columns.names.len() {
+        let (found, expected) = (row.len(), columns.names.len());
+        let fault = format!("the row has {found} columns, expected {expected}: an unclosed quote?");
+        return Err(with_id(fault));
+    }
+    let name = cell(columns.image).map_err(with_id)?;
+    let image = match name.trim() {
+        "" => None,
+        name => Some(image(name, file).map_err(with_id)?),
+    };
+    let question = cell(columns.question).map_err(with_id)?.to_owned();
+    let reference = columns.reference.map(cell).transpose().map_err(with_id)?;
+    let reference = reference.filter(|r| !r.trim().is_empty()).map(str::to_owned);
+    let mut meta = Map::new();
+    for (index, name) in columns.names.iter().enumerate() {
+        let known = [Some(columns.id), Some(columns.image), Some(columns.question)];
+        if !known.contains(&Some(index)) && columns.reference != Some(index) {
+            let value = cell(index).map_err(with_id)?;
+            meta.insert(name.clone(), Value::from(value));
+        }
+    }
+    let keys = vec![id.clone()];
+    let case = Case {
+        id,
+        image,
+        question,
+        responses: Vec::new(),
+        reference,
+        labels: None,
+        meta,
+        extra: Map::new(),
+        line,
+    };
+    Ok(Draft { case, keys, file: Arc::clone(file) })
+}
+
+fn cell<'r>(row: &'r ByteRecord, index: usize, columns: &Columns) -> Result<&'r str, String> {
+    let bytes = row.get(index).unwrap_or_default();
+    std::str::from_utf8(bytes).map_err(|_| {
+        let name = columns.names.get(index).map_or("", String::as_str);
+        format!("column `{name}` is not UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::ImageSource;
+
+    fn read(bytes: &[u8]) -> Result<Vec<Result<Draft, Problem>>> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("questions.csv");
+        std::fs::write(&path, bytes)?;
+        let drafts: Vec<_> = drafts(&path)?.collect();
+        assert_eq!(count(&path)?, drafts.len() as u64);
+        Ok(drafts)
+    }
+
+    #[test]
+    fn reads_quotes_newlines_and_other_columns() {
+        let table = "\u{feff}ID, question ,organ,image,reference\r\n\
+            1,\"Is it, \"\"here\"\",\nor there?\",lung,images/a.png,here\r\n\r\n,,,,\r\n2,Why?,,,\r\n";
+        let drafts = read(table.as_bytes()).unwrap();
+        let first = &drafts[0].as_ref().unwrap().case;
+        assert_eq!(first.question, "Is it, \"here\",\nor there?");
+        assert_eq!((first.id.as_str(), first.line), ("1", 2));
+        assert_eq!(first.meta["organ"], "lung");
+        assert_eq!(first.meta.len(), 1);
+        assert_eq!(first.reference.as_deref(), Some("here"));
+        assert!(matches!(&first.image, Some(ImageSource::File(p)) if p.ends_with("images/a.png")));
+        let second = &drafts[1].as_ref().unwrap().case;
+        assert_eq!((&second.image, &second.reference, second.line), (&None, &None, 6));
+    }
+
+    #[test]
+    fn names_the_missing_column() {
+        let error = read(b"id,picture,question\n1,a.png,q\n").err().unwrap().to_string();
+        assert!(error.contains("no column image") && error.contains("hint:"), "{error}");
+        assert!(read(b"").is_err());
+    }
+
+    #[test]
+    fn one_bad_row_is_one_problem() {
+        let table = b"id;image;question\n1;;q\n2;a.png\n;a.png;q\n4;a.png;\xFF\n5;a.png;q\n";
+        let drafts = read(table).unwrap();
+        let lines: Vec<_> =
+            drafts.iter().filter_map(|d| d.as_ref().err()).map(|p| (p.line, p.id.clone())).collect();
+        assert_eq!(lines, [(3, Some("2".into())), (4, None), (5, Some("4".into()))]);
+        assert_eq!(drafts.iter().filter(|d| d.is_ok()).count(), 2);
+    }
+}

@@ -1,0 +1,125 @@
+//! The lines of a text file, with their numbers, as a stream that survives broken ones.
+//!
+//! `BufRead::lines` stops at the first byte that is not UTF-8 and reads a line of any length into
+//! memory; files from elsewhere need more patience and less trust.
+
+use std::io::{self, BufRead};
+
+/// No line of cases or answers is longer than this, in bytes.
+pub(super) const LONGEST: usize = 16 << 20;
+
+/// Lines without their ends; blank ones are left out, a byte order mark is removed.
+pub(super) struct Lines<R> {
+    reader: R,
+    number: u64,
+    longest: usize,
+    ended: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of `reader`.
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader, number: 0, longest: LONGEST, ended: false }
+    }
+
+    /// One line without its newline; `None` at the end. The flag says that the line was too long,
+    /// and that its rest was passed over.
+    fn read(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
+        let mut line = Vec::new();
+        let mut cut = false;
+        let mut any = false;
+        loop {
+            let chunk = match self.reader.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            };
+            if chunk.is_empty() {
+                return Ok(any.then_some((line, cut)));
+            }
+            any = true;
+            let end = chunk.iter().position(|&b| b == b'\n');
+            let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
+            let room = self.longest.saturating_sub(line.len());
+            cut |= part.len() > room;
+            line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+            let used = part.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if end.is_some() {
+                return Ok(Some((line, cut)));
+            }
+        }
+    }
+
+    fn text(&self, line: Vec<u8>) -> Result<String, String> {
+        let mark: &[u8] = if self.number == 1 { b"\xEF\xBB\xBF" } else { b"" };
+        let bytes = line.strip_prefix(mark).unwrap_or(&line).to_vec();
+        if self.number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")) {
+            return Err("the file is UTF-16, expected UTF-8".into());
+        }
+        String::from_utf8(bytes).map_err(|e| {
+            format!("byte {} of the line is not UTF-8", e.utf8_error().valid_up_to() + 1)
+        })
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    /// The line's number, counted from one, and its text or what is wrong with it.
+    type Item = (u64, Result<String, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let read = self.read();
+            self.number += 1;
+            let text = match read {
+                Ok(Some((_, true))) => Err(format!("the line is longer than {} bytes", self.longest)),
+                Ok(Some((line, false))) => self.text(line),
+                Ok(None) => {
+                    self.ended = true;
+                    return None;
+                }
+                Err(e) => {
+                    self.ended = true;
+                    Err(format!("the file cannot be read any further: {e}"))
+                }
+            };
+            match text {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => return Some((self.number, Ok(line))),
+                Err(fault) => return Some((self.number, Err(fault))),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerates_marks_returns_and_blanks() {
+        let all: Vec<_> = Lines::new(&b"\xEF\xBB\xBFa\r\n\r\n  \nb\n\xC3\x28\nc"[..]).collect();
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[0], (1, Ok("a\r".into())));
+        assert_eq!(all[1], (4, Ok("b".into())));
+        assert!(matches!(&all[2], (5, Err(e)) if e.contains("byte 1")), "{:?}", all[2]);
+        assert_eq!(all[3], (6, Ok("c".into())));
+    }
+
+    #[test]
+    fn passes_over_a_line_that_is_too_long() {
+        let text = [b"x".repeat(50), b"\nshort\n".to_vec()].concat();
+        let mut lines = Lines::new(io::BufReader::with_capacity(8, &text[..]));
+        lines.longest = 20;
+        assert!(lines.next().unwrap().1.is_err());
+        assert_eq!(lines.next(), Some((2, Ok("short".into()))));
+        assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn names_utf_16() {
+        let first = Lines::new(&b"\xFF\xFE{\0\n\0"[..]).next().unwrap();
+        assert!(first.1.unwrap_err().contains("UTF-16"));
+    }
+}

@@ -1,0 +1,132 @@
+//! SLAKE as released: `train.json`, `validate.json` or `test.json` with `imgs/` beside it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::case::{Case, ImageSource, Problem};
+use super::draft::{Draft, Drafts};
+use super::elements::{Numbered, rows};
+use super::ident::{id_text, kind};
+use super::source::Lang;
+
+/// One row of the release; only what is used.
+#[derive(Clone, Debug, Deserialize)]
+struct Row {
+    /// The question's number.
+    qid: Value,
+    /// A file in `imgs/`, such as `xmlab1/source.jpg`.
+    img_name: String,
+    /// The question, in English or Chinese.
+    question: String,
+    /// The answer.
+    answer: String,
+    /// `en` or `zh`.
+    q_lang: String,
+    /// The part of the body.
+    #[serde(default)]
+    location: String,
+    /// `CT`, `MRI` or `X-Ray`.
+    #[serde(default)]
+    modality: String,
+    /// `CLOSED` or `OPEN`.
+    #[serde(default)]
+    answer_type: String,
+    /// `vqa`, or `kvqa` where knowledge from outside the image is needed.
+    #[serde(default)]
+    base_type: String,
+    /// What is asked: `Organ`, `Position`, ...
+    #[serde(default)]
+    content_type: String,
+}
+
+impl Row {
+    /// The rows of a split.
+    fn all(path: &Path) -> Result<impl Iterator<Item = Numbered<Self>> + use<>> {
+        rows(path, "qid")
+    }
+}
+
+/// The cases of a split in the languages asked for.
+pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
+    let file: Arc<Path> = path.into();
+    let wanted = move |row: &Numbered<Row>| match row {
+        Ok((_, row)) => lang.includes(&row.q_lang),
+        Err(_) => true,
+    };
+    Ok(Box::new(Row::all(path)?.filter(wanted).map(move |row| {
+        let (line, row) = row?;
+        draft(row, line, &file)
+    })))
+}
+
+fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
+    let Some(qid) = id_text(&row.qid) else {
+        let fault = format!("field `qid` is {}, expected a number or a text", kind(&row.qid));
+        return Err(Problem::parse(file, line, None, fault));
+    };
+    let id = format!("slake-{qid}");
+    let mut meta = Map::new();
+    meta.insert("dataset".into(), "slake".into());
+    let fields = [
+        ("modality", row.modality),
+        ("location", row.location),
+        ("content_type", row.content_type),
+        ("answer_type", row.answer_type),
+        ("lang", row.q_lang),
+        ("base_type", row.base_type),
+    ];
+    for (name, value) in fields {
+        meta.insert(name.into(), value.trim().into());
+    }
+    let images = file.parent().unwrap_or(Path::new("")).join("imgs");
+    let keys = vec![qid, id.clone()];
+    let case = Case {
+        id,
+        image: Some(ImageSource::File(images.join(&row.img_name))),
+        question: row.question,
+        responses: Vec::new(),
+        reference: Some(row.answer.trim().to_owned()),
+        labels: None,
+        meta,
+        extra: Map::new(),
+        line,
+    };
+    Ok(Draft { case, keys, file: Arc::clone(file) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_by_language() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("train.json");
+        let row = |qid: u32, lang: &str| {
+            format!(
+                "{{\"qid\": {qid}, \"img_name\": \"xmlab1/source.jpg\", \"question\": \"q\", \
+                 \"answer\": \"MRI\", \"q_lang\": \"{lang}\", \"modality\": \"MRI\"}}"
+            )
+        };
+        let text = format!("[{},\n{},\n{{\"qid\": 9}}]", row(1, "en"), row(2, "zh"));
+        std::fs::write(&path, text).unwrap();
+        let ids = |lang| -> Vec<_> {
+            drafts(&path, lang)
+                .unwrap()
+                .map(|d| d.map_or_else(|p| format!("{:?}", p.id), |d| d.case.id))
+                .collect()
+        };
+        assert_eq!(ids(Lang::En), ["slake-1", "Some(\"9\")"]);
+        assert_eq!(ids(Lang::Zh), ["slake-2", "Some(\"9\")"]);
+        assert_eq!(ids(Lang::All).len(), 3);
+        let first = drafts(&path, Lang::En).unwrap().next().unwrap().unwrap();
+        let image = dir.path().join("imgs/xmlab1/source.jpg");
+        assert_eq!(first.case.image, Some(ImageSource::File(image)));
+        assert_eq!(first.case.meta["modality"], "MRI");
+        assert_eq!(first.case.meta["lang"], "en");
+    }
+}

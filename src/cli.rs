@@ -1,0 +1,313 @@
+//! The command line: what may be typed, and the help that teaches it.
+//!
+//! Only types live here; what a command does is in [`crate::commands`].
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cases::{Lang, OpenOptions};
+
+const EXAMPLES: &str = "\
+Start here:
+  acem3 judge assets/demo --out demo        judge the demo folder, print a table
+  acem3 data phantoms --out toy --n 20      make cases whose right verdict is known
+  acem3 data check my-cases.jsonl           list what is wrong with your own cases
+
+Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 too many cases unscored,
+4 the run failed (what was judged is safe, the same command resumes), 130 interrupted.";
+
+const JUDGE_EXAMPLES: &str = "\
+Examples:
+  acem3 judge cases --out verdicts
+      A folder with `cases.jsonl` (or `questions.csv`), `images/` and `answers/<model>.jsonl`.
+  acem3 judge cases.jsonl --out verdicts --panel my-panel --device cuda
+      Another panel, on a GPU.
+  acem3 judge slake/ --answers a.jsonl --answers b.jsonl --lang en --out verdicts
+      A public data set with the answers of two models.
+  acem3 judge cases --out verdicts --baseline gpt-x --format json > summary.json
+      Every model against one, the summary for another program.
+
+The same command typed again resumes where the last one stopped. Verdicts lie in
+`OUT/records.jsonl`, one JSON line per pair; `OUT/run.json` says what made them.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "acem3", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(about = "Judge the answers of medical models to questions about images")]
+#[command(propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// How much to say.
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge every pair of answers of a folder, a JSONL file or a data set
+    #[command(after_help = JUDGE_EXAMPLES)]
+    Judge(Box<JudgeArgs>),
+    /// Make and check cases
+    Data(DataArgs),
+    /// Train a panel from a configuration file, or go on where it was interrupted
+    Train(TrainArgs),
+}
+
+/// How much is said on stderr.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Verbosity {
+    /// Say more: every case that has no verdict, and why
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "ACEM3_VERBOSE",
+        conflicts_with = "quiet"
+    )]
+    #[arg(value_parser = FalseyValueParser::new())]
+    pub verbose: bool,
+    /// Say nothing but errors and results
+    #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = FalseyValueParser::new())]
+    pub quiet: bool,
+}
+
+/// Where cases come from.
+#[derive(Args, Clone, Debug)]
+pub struct SourceArgs {
+    /// A folder, a JSONL file, or a data set (VQA-RAD, SLAKE, Path-VQA) as it was released
+    pub path: PathBuf,
+    /// Answers of a model: JSONL with `question_id`, `text` and `model_id` on each line (repeatable)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ACEM3_ANSWERS",
+        value_delimiter = ','
+    )]
+    pub answers: Vec<PathBuf>,
+    /// Which split to take where a folder holds several (train, validate, ...)
+    #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
+    pub split: Option<String>,
+    /// The language of the questions to take from a data set that has several
+    #[arg(long, value_enum, default_value_t = Lang::En, env = "ACEM3_LANG")]
+    pub lang: Lang,
+    /// Judge the reference answer too, as one more model named `reference`
+    #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
+    pub with_reference: bool,
+}
+
+impl SourceArgs {
+    /// How to open the path; a case with fewer responses than this is a problem.
+    pub fn options(&self, min_responses: usize) -> OpenOptions {
+        OpenOptions {
+            answers: self.answers.clone(),
+            lang: self.lang,
+            split: self.split.clone(),
+            with_reference: self.with_reference,
+            min_responses,
+        }
+    }
+}
+
+/// `acem3 judge`.
+#[derive(Args, Clone, Debug)]
+pub struct JudgeArgs {
+    /// What to judge.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// The folder of the verdicts; it is made if it does not exist, and resumed if it does
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// The panel that judges: a folder; without it, the small one inside this program
+    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
+    pub panel: Option<String>,
+    /// Where to compute: auto, cpu, cuda or cuda:1
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceArg,
+    /// How many pairs are judged at once; it moves the speed and the memory, never a verdict
+    #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub batch_size: u32,
+    /// Show each pair in one order only: half the cost, no protection against position bias
+    #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
+    pub single_order: bool,
+    /// Give scores without analyses: fast, and less sound
+    #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
+    pub scores_only: bool,
+    /// Judge each model against this one, instead of all pairs
+    #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
+    pub baseline: Option<String>,
+    /// Stop after so many cases
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
+    pub limit: Option<u64>,
+    /// Exit with code 3 if more than this percentage is left without a verdict
+    #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = percent)]
+    pub max_unscored: Option<f64>,
+    /// Start anew: refuse a folder that already holds verdicts instead of resuming it
+    #[arg(long, env = "ACEM3_FRESH", value_parser = FalseyValueParser::new())]
+    pub fresh: bool,
+    /// The form of the summary on stdout
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
+    pub format: Format,
+    /// How progress is shown on stderr
+    #[arg(long, value_enum, default_value_t = ProgressArg::Auto, env = "ACEM3_PROGRESS")]
+    pub progress: ProgressArg,
+}
+
+/// The form of what is printed on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table to read
+    Text,
+    /// JSON for another program
+    Json,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressArg {
+    /// A bar on a terminal, lines elsewhere
+    Auto,
+    /// A bar
+    Bar,
+    /// A line about every ten seconds
+    Log,
+    /// Nothing
+    None,
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceArg {
+    /// A GPU if the program was built for one and it is there, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The CUDA device of this number.
+    Cuda(usize),
+}
+
+impl FromStr for DeviceArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|number| number.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "expected auto, cpu, cuda or cuda:<number>".to_owned()),
+        }
+    }
+}
+
+/// `acem3 data`.
+#[derive(Args, Clone, Debug)]
+pub struct DataArgs {
+    /// What to do with data.
+    #[command(subcommand)]
+    pub command: DataCommand,
+}
+
+/// The commands of `acem3 data`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum DataCommand {
+    /// Draw images with known lesions, ask about them, and answer well and badly on purpose
+    ///
+    /// The right verdict on every criterion is known by rule and written as labels, so that any
+    /// judge can be tested with them: does it look at the image?
+    Phantoms(PhantomArgs),
+    /// Read cases without judging them, decode their images, and list every problem
+    ///
+    /// Exits with 1 when there is one.
+    Check(CheckArgs),
+}
+
+/// `acem3 data phantoms`.
+#[derive(Args, Clone, Debug)]
+pub struct PhantomArgs {
+    /// The folder to write `cases.jsonl` and `images/` into
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// How many cases
+    #[arg(long, default_value_t = 12, env = "ACEM3_N")]
+    pub n: u64,
+    /// The seed: equal seeds give equal files
+    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
+    pub seed: u64,
+}
+
+/// `acem3 data check`.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// What to read.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// How many responses a case needs
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        env = "ACEM3_MIN_RESPONSES"
+    )]
+    pub min_responses: usize,
+    /// The form of the list on stdout
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
+    pub format: Format,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
+    match number {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn devices_are_read_strictly() {
+        assert_eq!("cuda:3".parse(), Ok(DeviceArg::Cuda(3)));
+        assert_eq!("cuda".parse(), Ok(DeviceArg::Cuda(0)));
+        assert!("gpu".parse::<DeviceArg>().is_err());
+        assert!("cuda:x".parse::<DeviceArg>().is_err());
+    }
+
+    #[test]
+    fn percentages_are_bounded() {
+        assert_eq!(percent("5%"), Ok(5.0));
+        assert!(percent("101").is_err());
+        assert!(percent("NaN").is_err());
+    }
+}
+
+/// What to train, and where.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArgs {
+    /// The configuration: model, tokenizer and stages (TOML)
+    pub config: PathBuf,
+    /// Where checkpoints, metrics and the finished panel go
+    #[arg(long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// The folder of public data sets (`slake`, `vqa_rad`, `path_vqa`, `answers`); phantoms alone without it
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+}

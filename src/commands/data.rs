@@ -1,0 +1,162 @@
+//! `acem3 data`: making cases, and checking those there are.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use acem3_vision::Limits;
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::cases::{self, Case, Problem, Reason};
+use crate::cli::{CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, Verbosity};
+use crate::exit::Exit;
+use crate::images::{Images, relative};
+use crate::phantoms::write;
+use crate::summary::{plural, reason_name};
+
+/// Runs the command.
+pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    match &args.command {
+        DataCommand::Phantoms(args) => phantoms(args, verbosity),
+        DataCommand::Check(args) => check(args),
+    }
+}
+
+fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    write::folder(&args.out, args.n, args.seed)?;
+    if !verbosity.quiet {
+        let out = args.out.display();
+        let told = writeln!(io::stdout(), "{} in {out}", plural(args.n, "case"));
+        told.context("cannot write to stdout")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// One problem of a source.
+#[derive(Debug, Serialize)]
+struct Fault {
+    file: String,
+    line: u64,
+    case: Option<String>,
+    reason: Reason,
+    message: String,
+}
+
+/// What a source holds.
+#[derive(Debug, Default, Serialize)]
+struct Findings {
+    cases: u64,
+    responses: u64,
+    images: u64,
+    problems: u64,
+    unused_answers: u64,
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let path = &args.source.path;
+    let root = crate::commands::root(path);
+    let mut source = cases::open(path, &args.source.options(args.min_responses))?;
+    let file = source.files.first().cloned().unwrap_or_default();
+    let mut images = Images::new(root.clone(), Limits::default());
+    let mut findings = Findings::default();
+    let mut out = io::stdout().lock();
+    for entry in &mut source {
+        let fault = match entry {
+            Ok(case) => {
+                findings.cases += 1;
+                findings.responses += case.responses.len() as u64;
+                findings.images += u64::from(case.image.is_some());
+                image_fault(&case, &mut images, &relative(&file, &root))
+            }
+            Err(problem) => Some(Fault::of(problem, &root)),
+        };
+        if let Some(fault) = fault {
+            findings.problems += 1;
+            fault.print(&mut out, args.format)?;
+        }
+    }
+    findings.unused_answers = source.unused_answers();
+    findings.print(&mut out, args.format)?;
+    Ok(if findings.problems > 0 {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
+fn image_fault(case: &Case, images: &mut Images, file: &str) -> Option<Fault> {
+    let source = case.image.as_ref()?;
+    let loaded = images
+        .read(source)
+        .and_then(|image| image.load(images.limits()));
+    let message = loaded.err()?;
+    let (file, case, line) = (file.to_owned(), Some(case.id.clone()), case.line);
+    Some(Fault {
+        file,
+        line,
+        case,
+        reason: Reason::Image,
+        message,
+    })
+}
+
+impl Fault {
+    fn of(problem: Problem, root: &Path) -> Self {
+        Self {
+            file: relative(&problem.file, root),
+            line: problem.line,
+            case: problem.id,
+            reason: problem.reason,
+            message: problem.message,
+        }
+    }
+
+    fn print(&self, out: &mut impl Write, format: Format) -> anyhow::Result<()> {
+        let written = match format {
+            Format::Json => {
+                let line = serde_json::to_string(self).context("cannot write a problem")?;
+                writeln!(out, "{line}")
+            }
+            Format::Text => {
+                let case = self
+                    .case
+                    .as_ref()
+                    .map_or(String::new(), |id| format!(" case {id}:"));
+                let message = self.message.replace('\n', "\n  ");
+                let reason = reason_name(self.reason);
+                writeln!(
+                    out,
+                    "{}:{}:{case} {reason}: {message}",
+                    self.file, self.line
+                )
+            }
+        };
+        written.context("cannot write to stdout")
+    }
+}
+
+impl Findings {
+    fn print(&self, out: &mut impl Write, format: Format) -> anyhow::Result<()> {
+        let written = match format {
+            Format::Json => {
+                let line = serde_json::to_string(self).context("cannot write the findings")?;
+                writeln!(out, "{line}")
+            }
+            Format::Text => {
+                let unused = match self.unused_answers {
+                    0 => String::new(),
+                    n => format!(", {} of no case", plural(n, "answer")),
+                };
+                writeln!(
+                    out,
+                    "{} with {} and {}; {}{unused}",
+                    plural(self.cases, "readable case"),
+                    plural(self.images, "image"),
+                    plural(self.responses, "response"),
+                    plural(self.problems, "problem")
+                )
+            }
+        };
+        written.context("cannot write to stdout")
+    }
+}

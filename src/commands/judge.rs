@@ -1,0 +1,216 @@
+//! `acem3 judge`: a folder of images, questions and answers in, verdicts out.
+
+use std::fs;
+use std::io::{self, Write};
+use std::time::{Instant, SystemTime};
+
+use acem3_vision::Limits;
+use anyhow::{Context, bail};
+
+use crate::aside::ASIDE;
+use crate::cases::{self, Reason, Source};
+use crate::cli::{Format, JudgeArgs, Verbosity};
+use crate::clock::rfc3339;
+use crate::commands::root;
+use crate::exit::Exit;
+use crate::images::Images;
+use crate::interrupt::Interrupt;
+use crate::journal::{Journal, unused};
+use crate::judge::Judge;
+use crate::key::judge_digest;
+use crate::manifest::{Counts, Manifest, SourceStamp, Status};
+use crate::progress::{Progress, duration};
+use crate::run::{Plan, Run};
+use crate::scripted::ScriptedJudge;
+use crate::summary::Summary;
+use crate::tally::Tally;
+
+/// Runs the command.
+pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let mut source = cases::open(&args.source.path, &args.source.options(2))?;
+    make_folder(args)?;
+    let mut judge = load_judge(args)?;
+    let mut journal = Journal::open(&args.out, &judge.provenance())?;
+    let interrupt = Interrupt::listen()?;
+    let total = source
+        .total
+        .map(|n| args.limit.map_or(n, |limit| n.min(limit)));
+    let mut progress = Progress::new(args.progress, verbosity, total);
+    if journal.torn() > 0 {
+        progress.note("the last record was torn by an earlier end of the program; it is made anew");
+    }
+    let start = Instant::now();
+    let mut manifest = begin(args, &source, judge.as_ref());
+    manifest.write(&args.out)?;
+
+    let plan = Plan {
+        batch_size: args.batch_size as usize,
+        baseline: args.baseline.clone(),
+        limit: args.limit,
+        root: root(&args.source.path),
+    };
+    let images = Images::new(plan.root.clone(), Limits::default());
+    let mut run = Run::new(judge.as_mut(), &mut journal, images, &mut progress, plan);
+    let outcome = run.all(&mut source, &interrupt);
+    let tally = run.tally().clone();
+    progress.end();
+
+    end(&mut manifest, &outcome, &tally, start);
+    let written = manifest.write(&args.out);
+    if !outcome? {
+        written?;
+        let reached = &tally.counts;
+        progress.note(&format!(
+            "interrupted after {} records; the same command resumes",
+            reached.records
+        ));
+        return Ok(Exit::Interrupted);
+    }
+    written?;
+    tell(&progress, &source, &tally, start);
+    if journal.set_aside() > 0 {
+        progress.note(&format!(
+            "{} earlier verdicts that the input does not ask for are kept in {ASIDE}",
+            journal.set_aside()
+        ));
+    }
+    check_any(args, &tally.counts)?;
+    print(args, &Summary::of(&tally, judge.name(), journal.path()))?;
+    Ok(verdict(args, &tally.counts, &progress))
+}
+
+/// The judge that the flags ask for.
+fn load_judge(args: &JudgeArgs) -> anyhow::Result<Box<dyn Judge>> {
+    match args
+        .panel
+        .as_deref()
+        .map(|panel| (panel, panel.strip_prefix("scripted:")))
+    {
+        Some((_, Some(script))) => Ok(Box::new(ScriptedJudge::parse(
+            script,
+            args.single_order,
+            args.scores_only,
+        )?)),
+        Some((panel, None)) => bail!("--panel {panel}: no such panel"),
+        None => bail!("--panel: expected a panel"),
+    }
+}
+
+/// Makes the folder of the run, or finds that it may be resumed.
+fn make_folder(args: &JudgeArgs) -> anyhow::Result<()> {
+    let out = &args.out;
+    if args.fresh && Journal::exists(out) {
+        bail!(
+            "--fresh: {} already holds verdicts, and none are deleted\n\
+             hint: name another folder, as in --out {}, or resume this one without --fresh",
+            out.display(),
+            unused(out).display()
+        );
+    }
+    fs::create_dir_all(out).with_context(|| format!("--out {}: cannot be made", out.display()))
+}
+
+fn begin(args: &JudgeArgs, source: &Source, judge: &dyn Judge) -> Manifest {
+    let kind = serde_json::to_value(source.kind).ok();
+    let provenance = judge.provenance();
+    Manifest {
+        schema: Manifest::SCHEMA,
+        version: Manifest::VERSION.to_owned(),
+        argv: std::env::args_os()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect(),
+        source: SourceStamp {
+            path: args.source.path.display().to_string(),
+            kind: kind
+                .as_ref()
+                .and_then(|k| k.as_str())
+                .unwrap_or_default()
+                .to_owned(),
+        },
+        judge: judge.name(),
+        judge_sha256: judge_digest(&provenance),
+        provenance,
+        device: judge.device(),
+        status: Status::Running,
+        error: None,
+        counts: Counts::default(),
+        started: rfc3339(SystemTime::now()),
+        finished: None,
+        seconds: None,
+        verdicts_per_second: None,
+    }
+}
+
+fn end(manifest: &mut Manifest, outcome: &anyhow::Result<bool>, tally: &Tally, start: Instant) {
+    let seconds = start.elapsed().as_secs_f64();
+    manifest.status = match outcome {
+        Ok(true) => Status::Done,
+        Ok(false) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    manifest.error = outcome
+        .as_ref()
+        .err()
+        .and_then(|e| Some(format!("{e:#}").lines().next()?.to_owned()));
+    manifest.counts = tally.counts.clone();
+    manifest.finished = Some(rfc3339(SystemTime::now()));
+    manifest.seconds = Some((seconds * 1e3).round() / 1e3);
+    let rate = tally.fresh as f64 / seconds.max(1e-9);
+    manifest.verdicts_per_second = Some((rate * 1e3).round() / 1e3);
+}
+
+/// What a person should know beyond the table.
+fn tell(progress: &Progress, source: &Source, tally: &Tally, start: Instant) {
+    let unused = source.unused_answers();
+    if unused > 0 {
+        progress.note(&format!(
+            "{unused} answers belong to no case\n\
+             hint: `question_id` in the answers file must be the id of a case"
+        ));
+    }
+    let taken = duration(start.elapsed().as_secs_f64());
+    progress.note(&format!("{} new verdicts in {taken}", tally.fresh));
+}
+
+/// A run in which nothing could be read has failed, however quietly.
+fn check_any(args: &JudgeArgs, counts: &Counts) -> anyhow::Result<()> {
+    let input = |reason: &Reason| matches!(reason, Reason::Parse | Reason::Image);
+    if counts.judged > 0 || !counts.unscored.keys().all(input) {
+        return Ok(());
+    }
+    let path = args.source.path.display();
+    if counts.records == 0 {
+        bail!("{path}: there is no case in it\nhint: see `acem3 judge --help` for what is read");
+    }
+    bail!(
+        "{path}: none of {} records could be judged\n\
+         hint: `acem3 data check {path}` says what is wrong with each",
+        counts.records
+    )
+}
+
+fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
+    let text = match args.format {
+        Format::Text => summary.text(),
+        Format::Json => {
+            serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
+        }
+    };
+    io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write to stdout")
+}
+
+fn verdict(args: &JudgeArgs, counts: &Counts, progress: &Progress) -> Exit {
+    let percent = counts.unscored_percent();
+    match args.max_unscored {
+        Some(most) if percent > most => {
+            progress.warn(&format!(
+                "{percent:.1} % of the records have no verdict, more than --max-unscored {most}\n\
+                 hint: run again with --verbose to see why"
+            ));
+            Exit::Unscored
+        }
+        _ => Exit::Done,
+    }
+}

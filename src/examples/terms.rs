@@ -1,0 +1,165 @@
+//! When two short answers say the same.
+//!
+//! Answers in the data sets are written by many hands: "Xray" and "x-ray", "the lungs" and "Lung",
+//! "Barin" and "Brain". A wrong answer must differ from the right one in more than its spelling.
+
+use std::collections::BTreeSet;
+
+/// Words that carry no meaning in a short answer.
+const FILLERS: [&str; 19] = [
+    "a", "an", "the", "of", "in", "on", "at", "is", "are", "it", "this", "with", "and", "to", "lobe",
+    "side", "region", "area", "part",
+];
+
+/// Words that turn an answer round.
+const NEGATIONS: [&str; 5] = ["no", "not", "without", "non", "absent"];
+
+/// Words that mean the same in these data sets; the first is what is written here.
+const SAME: [&[&str]; 23] = [
+    &["0", "zero", "none"],
+    &["1", "one", "single", "solitary"],
+    &["2", "two", "pair"],
+    &["3", "three"],
+    &["4", "four"],
+    &["5", "five"],
+    &["6", "six"],
+    &["7", "seven"],
+    &["8", "eight"],
+    &["9", "nine"],
+    &["10", "ten"],
+    &["mri", "mr"],
+    &["xray", "radiograph", "radiography", "cxr"],
+    &["transverse", "axial"],
+    &["gray", "grey"],
+    &["gastrointestinal", "gi"],
+    &["posteroanterior", "pa"],
+    &["anteroposterior", "ap"],
+    &["brain", "cerebral", "cerebrum"],
+    &["lung", "pulmonary"],
+    &["bilateral", "both"],
+    &["tumor", "tumour"],
+    &["bowel", "intestine"],
+];
+
+/// The words of a text in lower case and without plural, in order.
+///
+/// "x-ray", "x ray" and "xray" are one word; other hyphens separate words.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase().replace("x-ray", "xray").replace("x ray", "xray");
+    let text = text.replace("ct scan", "ct").replace("hyper dense", "hyperdense");
+    let text = text.replace("hypo dense", "hypodense");
+    let split = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+    split.map(|word| canonical(singular(word))).collect()
+}
+
+/// The words that carry meaning, as a set.
+pub(super) fn terms(text: &str) -> BTreeSet<String> {
+    let words = words(text);
+    let meaning: BTreeSet<String> =
+        words.iter().filter(|w| !FILLERS.contains(&w.as_str())).cloned().collect();
+    if meaning.is_empty() { words.into_iter().collect() } else { meaning }
+}
+
+/// An answer as it is compared and counted: its words, one space between.
+pub(super) fn normal(text: &str) -> String {
+    words(text).join(" ")
+}
+
+/// Whether an answer is "yes" (`Some(true)`), "no" (`Some(false)`) or something else.
+pub(super) fn yes_no(text: &str) -> Option<bool> {
+    match normal(text).as_str() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether one answer says what the other says, or part of it: then it is not plainly wrong.
+pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
+    let negated = |words: &BTreeSet<String>| NEGATIONS.iter().any(|n| words.contains(*n));
+    if negated(a) != negated(b) {
+        return false;
+    }
+    let within = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
+        few.iter().all(|word| many.iter().any(|other| alike(word, other)))
+    };
+    within(a, b) || within(b, a)
+}
+
+/// Equal, or one slip of the pen apart in a word long enough to be sure.
+fn alike(a: &str, b: &str) -> bool {
+    a == b || (a.len().min(b.len()) >= 5 && a.len().abs_diff(b.len()) <= 1 && one_slip(a, b))
+}
+
+/// Whether two words differ by one letter too many, too few, changed, or by two exchanged.
+fn one_slip(a: &str, b: &str) -> bool {
+    let front = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let (x, y) = (rest(a.as_bytes(), front), rest(b.as_bytes(), front));
+    let exchanged = match (x, y) {
+        ([x0, x1, x_rest @ ..], [y0, y1, y_rest @ ..]) => x0 == y1 && x1 == y0 && x_rest == y_rest,
+        _ => false,
+    };
+    exchanged || rest(x, 1) == rest(y, 1) || x == rest(y, 1) || rest(x, 1) == y
+}
+
+fn rest(bytes: &[u8], from: usize) -> &[u8] {
+    bytes.get(from..).unwrap_or_default()
+}
+
+fn singular(word: &str) -> &str {
+    if word.len() <= 3 || word.ends_with("ss") || word.ends_with("is") || word.ends_with("us") {
+        return word;
+    }
+    word.strip_suffix('s').unwrap_or(word)
+}
+
+fn canonical(word: &str) -> String {
+    let group = SAME.iter().find(|group| group.contains(&word));
+    group.and_then(|g| g.first()).map_or(word, |first| first).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(a: &str, b: &str) -> bool {
+        overlap(&terms(a), &terms(b))
+    }
+
+    #[test]
+    fn spelling_does_not_make_a_difference() {
+        assert_eq!(normal("Transverse  Plane"), normal("axial plane."));
+        for (a, b) in [
+            ("Yes.", "yes"),
+            ("the Lungs", "Lung"),
+            ("Chest X-Ray", "x ray"),
+            ("Barin", "Brain"),
+            ("homogenous", "homogeneous"),
+            ("Brain Edema, Brain Tumor", "Brain Tumor, Brain Edema"),
+            ("Brain Edema", "Brain Edema, Brain Tumor"),
+            ("two", "2"),
+            ("Grey", "gray"),
+            ("abcess", "abscess"),
+            ("Lower Right Lobe", "Lower Right Lung"),
+        ] {
+            assert!(same(a, b), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn meaning_does() {
+        for (a, b) in [
+            ("Left Lung", "Right Lung"),
+            ("T1", "T2"),
+            ("hypodense", "hyperdense"),
+            ("yes", "no"),
+            ("1", "2"),
+            ("Liver", "Spleen"),
+            ("Contrast CT", "non-contrast CT"),
+            ("with contrast", "without contrast"),
+        ] {
+            assert!(!same(a, b), "{a} / {b}");
+        }
+        assert_eq!((yes_no("Yes. "), yes_no("NO"), yes_no("maybe")), (Some(true), Some(false), None));
+    }
+}

@@ -1,0 +1,149 @@
+//! How the program ends: exit codes, and errors as a person reads them.
+//!
+//! An error is shown as one line per cause, then the `hint:` lines that came with it. Only the
+//! first line of a cause is shown: with `RUST_BACKTRACE=1` the display of a tensor library's error
+//! carries a backtrace, which is not what the person needs.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All was done.
+    Done,
+    /// A threshold or comparison failed.
+    Failed,
+    /// Bad usage or input.
+    Usage,
+    /// More was left without a verdict than allowed.
+    Unscored,
+    /// The run failed; what was judged is safe and the same command resumes.
+    Engine,
+    /// Interrupted; the same command resumes.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number the system sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Unscored => 3,
+            Self::Engine => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Marks an error as the run's own, not the input's: `error.context(Stopped(..))` ends in
+/// [`Exit::Engine`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Stopped(pub String);
+
+/// Ends the program: prints the error, if there is one, and gives the exit code.
+pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
+    let error = match result {
+        Ok(exit) => return exit.into(),
+        Err(error) => error,
+    };
+    if is_broken_pipe(&error) {
+        return Exit::Done.into();
+    }
+    let exit = if error.downcast_ref::<Stopped>().is_some() {
+        Exit::Engine
+    } else {
+        Exit::Usage
+    };
+    // Nobody is left to be told when stderr is gone.
+    let _ = io::stderr().write_all(describe(&error).as_bytes());
+    exit.into()
+}
+
+/// The error as it is printed.
+pub fn describe(error: &anyhow::Error) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    let mut hints: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let first = lines.clone().find(|line| !line.starts_with("hint:"));
+        hints.extend(
+            lines
+                .by_ref()
+                .filter(|l| l.starts_with("hint:"))
+                .map(str::to_owned),
+        );
+        // An error that prints its source itself would say it twice.
+        if let Some(first) = first.filter(|f| !causes.iter().any(|seen| seen.contains(f))) {
+            causes.push(first.to_owned());
+        }
+    }
+    let mut text = String::new();
+    for (i, cause) in causes.iter().enumerate() {
+        let lead = if i == 0 { "error: " } else { "  because: " };
+        let _ = writeln!(text, "{lead}{cause}");
+    }
+    hints.dedup();
+    for hint in hints {
+        let _ = writeln!(text, "{hint}");
+    }
+    text
+}
+
+/// True when somebody stopped reading what this program writes, as `| head` does.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut io = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    io.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_per_cause_and_its_hints_last() {
+        let error = anyhow!("unknown tensor `a`\n   0: backtrace::frame\n   1: main")
+            .context("panel/config.toml: expected 4 members, got 3\nhint: acem3 verify panel");
+        assert_eq!(
+            describe(&error),
+            "error: panel/config.toml: expected 4 members, got 3\n  because: unknown tensor `a`\n\
+             hint: acem3 verify panel\n"
+        );
+    }
+
+    #[test]
+    fn a_cause_that_was_said_is_not_repeated() {
+        let error = anyhow!("no space").context("cannot write x: no space");
+        assert_eq!(describe(&error), "error: cannot write x: no space\n");
+    }
+
+    #[test]
+    fn only_a_marked_error_is_the_engine_s() {
+        let plain: anyhow::Result<Exit> = Err(anyhow!("bad flag"));
+        assert_eq!(finish(plain), ExitCode::from(2));
+        let marked = Err::<Exit, _>(anyhow!("cuda")).context(Stopped("judge failed".to_owned()));
+        assert_eq!(finish(marked), ExitCode::from(4));
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        let result = Err::<Exit, _>(closed).context("stdout");
+        assert_eq!(finish(result), ExitCode::SUCCESS);
+    }
+}

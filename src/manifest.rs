@@ -1,0 +1,136 @@
+//! `run.json`: who judged what, when, with which settings, and how it ended.
+//!
+//! All that depends on the day and the machine is here, and nothing of it in the records.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::cases::Reason;
+use crate::key::{Digest, Provenance};
+use crate::record::SCHEMA;
+
+/// The name of the manifest in the folder of a run.
+pub const MANIFEST: &str = "run.json";
+
+/// What made the records beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the records' form.
+    pub schema: u32,
+    /// The version of this program.
+    pub version: String,
+    /// The command line as it was typed.
+    pub argv: Vec<String>,
+    /// Where the cases came from.
+    pub source: SourceStamp,
+    /// The judge, as it is called in tables.
+    pub judge: String,
+    /// The hash of the judge's provenance; its first 16 digits are in every record.
+    pub judge_sha256: Digest,
+    /// Everything about the judge that can move a verdict.
+    pub provenance: Provenance,
+    /// Where it was computed.
+    pub device: String,
+    /// How the run ended, or that it has not.
+    pub status: Status,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How much was done.
+    pub counts: Counts,
+    /// When this run (not an earlier one that it resumed) started: RFC 3339, UTC.
+    pub started: String,
+    /// When it ended.
+    pub finished: Option<String>,
+    /// How long it took, in seconds.
+    pub seconds: Option<f64>,
+    /// Verdicts per second, without those that were reused.
+    pub verdicts_per_second: Option<f64>,
+}
+
+/// Where cases came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceStamp {
+    /// The path as it was typed.
+    pub path: String,
+    /// The layout it was recognised as.
+    pub kind: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It has not ended, or was killed.
+    Running,
+    /// Through the whole input.
+    Done,
+    /// By the person; the same command resumes.
+    Interrupted,
+    /// By an error; the same command resumes.
+    Failed,
+}
+
+/// How much was done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Cases that were read.
+    pub cases: u64,
+    /// Cases, and lines of answers, that could not be.
+    pub unreadable: u64,
+    /// Records: pairs, and cases without a pair to judge.
+    pub records: u64,
+    /// Records with a verdict.
+    pub judged: u64,
+    /// Records without, by reason.
+    pub unscored: BTreeMap<Reason, u64>,
+    /// Records whose outcome was reused from an earlier run.
+    pub reused: u64,
+}
+
+impl Counts {
+    /// Records without a verdict.
+    pub fn all_unscored(&self) -> u64 {
+        self.unscored.values().sum()
+    }
+
+    /// The percentage of records without a verdict.
+    pub fn unscored_percent(&self) -> f64 {
+        100.0 * self.all_unscored() as f64 / self.records.max(1) as f64
+    }
+}
+
+impl Manifest {
+    /// The version of this program.
+    pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+    /// The version of the records' form.
+    pub const SCHEMA: u32 = SCHEMA;
+
+    /// Reads the manifest of a folder.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(MANIFEST);
+        let place = || format!("cannot read {}", path.display());
+        let bytes = fs::read(&path).with_context(place)?;
+        serde_json::from_slice(&bytes).with_context(place)
+    }
+
+    /// Writes the manifest of a folder; a reader sees the old one or the new one, whole.
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(MANIFEST);
+        let fresh = path.with_extension("json.tmp");
+        let mut text = serde_json::to_string_pretty(self).context("cannot write a manifest")?;
+        text.push('\n');
+        let attempt = || {
+            let mut file = File::create(&fresh)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()?;
+            fs::rename(&fresh, &path)
+        };
+        attempt().with_context(|| format!("cannot write {}", path.display()))
+    }
+}

@@ -1,0 +1,89 @@
+//! Which responses of a case are judged against which.
+
+use crate::cases::Case;
+
+/// The pairs of a case: each response with each later one, or, with a baseline, each of the other
+/// models' responses (first) with each of the baseline's (second).
+///
+/// # Errors
+///
+/// Why there is no pair.
+pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
+    let n = case.responses.len();
+    if n < 2 {
+        return Err(format!(
+            "expected at least two responses, got {n}\n\
+             hint: add another model's with --answers, or the reference with --with-reference"
+        ));
+    }
+    let Some(baseline) = baseline else {
+        return Ok((0..n)
+            .flat_map(|i| (i + 1..n).map(move |j| [i, j]))
+            .collect());
+    };
+    let is_base = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
+    let (base, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_base);
+    if base.is_empty() {
+        let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
+        return Err(format!(
+            "no response of the baseline {baseline}, only of {}\nhint: check --baseline",
+            models.join(", ")
+        ));
+    }
+    if others.is_empty() {
+        return Err(format!(
+            "only responses of the baseline {baseline}, none to compare"
+        ));
+    }
+    let base = &base;
+    Ok(others
+        .into_iter()
+        .flat_map(|i| base.iter().map(move |j| [i, *j]))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::Response;
+
+    fn case(models: &[&str]) -> Case {
+        let response = |m: &&str| Response {
+            model: (*m).to_owned(),
+            text: "x".into(),
+        };
+        Case {
+            id: "1".into(),
+            image: None,
+            question: "q".into(),
+            responses: models.iter().map(response).collect(),
+            reference: None,
+            labels: None,
+            meta: serde_json::Map::new(),
+            extra: serde_json::Map::new(),
+            line: 1,
+        }
+    }
+
+    #[test]
+    fn all_pairs_or_each_against_the_baseline() {
+        let three = case(&["a", "b", "c"]);
+        assert_eq!(pairs(&three, None), Ok(vec![[0, 1], [0, 2], [1, 2]]));
+        assert_eq!(pairs(&three, Some("b")), Ok(vec![[0, 1], [2, 1]]));
+    }
+
+    #[test]
+    fn a_case_without_a_pair_says_why() {
+        assert!(pairs(&case(&["a"]), None).unwrap_err().contains("got 1"));
+        assert!(
+            pairs(&case(&["a", "b"]), Some("x"))
+                .unwrap_err()
+                .contains("only of a, b")
+        );
+        assert!(
+            pairs(&case(&["a", "a"]), Some("a"))
+                .unwrap_err()
+                .contains("none to compare")
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Phantoms: synthetic medical-like images with known lesions, questions about them, answers of
+//! known quality, and the exact evaluation a perfect judge would write.
+//!
+//! They are training data, a demo, and a test of *any* judge: since the right verdict is known by
+//! rule, a judge that does not look at the image is found out. Everything is a pure function of
+//! a seed and an index, with the same bytes on every platform.
+
+mod claim;
+mod dice;
+mod draw;
+mod fact;
+mod place;
+mod question;
+mod response;
+pub mod rules;
+mod scene;
+pub mod style;
+pub mod table;
+pub mod write;
+
+pub use claim::Claim;
+pub use draw::draw;
+pub use fact::{Concern, Fact};
+pub use question::{Question, QuestionKind};
+pub use rules::Defect;
+pub use scene::{Attributes, Kind, Lesion, SIDE, Scene, Side, Size, Tone, scene};
+pub use style::{TargetRating, WrittenResponse};
+
+use image::RgbImage;
+
+/// One synthetic case whose right verdict is known.
+#[derive(Clone, Debug)]
+pub struct Phantom {
+    /// What is true of the image.
+    pub scene: Scene,
+    /// The question asked.
+    pub question: Question,
+    /// The image, 128×128.
+    pub image: RgbImage,
+    /// Two answers with their evaluations.
+    pub responses: [WrittenResponse; 2],
+    /// The right answer, as a sentence.
+    pub reference: String,
+}
+
+/// Phantom `index` of a seed: a pure function of the two.
+pub fn phantom(seed: u64, index: u64) -> Phantom {
+    let scene = scene(seed, index);
+    let mut rng = dice::dice(seed, index, u64::from_le_bytes(*b"words\0\0\0"));
+    let question = Question::any(&scene, &mut rng);
+    let responses = response::pair(&scene, &question, &mut rng);
+    let truth = question.truth(&scene);
+    let reference = claim::sentence(&question, &truth, scene.count() > 1, &mut rng);
+    let image = draw(&scene);
+    Phantom {
+        scene,
+        question,
+        image,
+        responses,
+        reference,
+    }
+}

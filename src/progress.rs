@@ -1,0 +1,206 @@
+//! How far a run is: a bar on a terminal, a line now and then elsewhere, nothing when asked.
+//!
+//! Everything goes to stderr; a person who reads stdout gets results only.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::{ProgressArg, Verbosity};
+use crate::summary::plural;
+use crate::tally::Tally;
+
+/// How often a line is written where there is no bar.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Tells a person how far a run is.
+#[derive(Debug)]
+pub struct Progress {
+    view: View,
+    verbosity: Verbosity,
+    total: Option<u64>,
+    pace: Option<Pace>,
+}
+
+#[derive(Debug)]
+enum View {
+    Bar(ProgressBar),
+    Log { last: Instant },
+    Nothing,
+}
+
+/// Where the first new verdict came: what was reused before it says nothing about the speed.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    start: Instant,
+    cases: u64,
+    fresh: u64,
+}
+
+impl Progress {
+    /// Progress over a number of cases, if it is known.
+    pub fn new(mode: ProgressArg, verbosity: Verbosity, total: Option<u64>) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let view = match mode {
+            _ if verbosity.quiet => View::Nothing,
+            ProgressArg::None => View::Nothing,
+            ProgressArg::Auto if !terminal => View::log(),
+            ProgressArg::Log => View::log(),
+            ProgressArg::Auto | ProgressArg::Bar => View::bar(total),
+        };
+        Self {
+            view,
+            verbosity,
+            total,
+            pace: None,
+        }
+    }
+
+    /// Notes how far the run is, and shows it if it is time.
+    pub fn show(&mut self, tally: &Tally) {
+        let cases = tally.counts.cases + tally.counts.unreadable;
+        let fresh = tally.fresh;
+        // The clock starts with the first new verdict at hand, so its own time does not count.
+        if self.pace.is_none() && fresh > 0 {
+            self.pace = Some(Pace {
+                start: Instant::now(),
+                cases,
+                fresh,
+            });
+        }
+        let speed = self.pace.and_then(|pace| {
+            let elapsed = pace.start.elapsed().as_secs_f64();
+            let cases_left = self.total?.saturating_sub(cases);
+            speed(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
+        });
+        match &mut self.view {
+            View::Bar(bar) => {
+                bar.set_position(cases);
+                bar.set_message(state(tally, speed));
+            }
+            View::Log { last } if last.elapsed() >= PAUSE => {
+                *last = Instant::now();
+                let of = self
+                    .total
+                    .map_or(String::new(), |total| format!(" of {total}"));
+                say(&format!("{cases}{of} cases, {}", state(tally, speed)));
+            }
+            View::Log { .. } | View::Nothing => {}
+        }
+    }
+
+    /// Says something that matters to everybody but those who asked for quiet.
+    pub fn note(&self, text: &str) {
+        if !self.verbosity.quiet {
+            self.line(text);
+        }
+    }
+
+    /// Says why the program will end in failure.
+    pub fn warn(&self, text: &str) {
+        self.line(text);
+    }
+
+    /// Says something for those who asked for more.
+    pub fn detail(&self, text: &str) {
+        if self.verbosity.verbose {
+            self.line(text);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let View::Bar(bar) = &self.view {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.view {
+            View::Bar(bar) => bar.suspend(|| say(text)),
+            View::Log { .. } | View::Nothing => say(text),
+        }
+    }
+}
+
+impl View {
+    fn log() -> Self {
+        Self::Log {
+            last: Instant::now(),
+        }
+    }
+
+    fn bar(total: Option<u64>) -> Self {
+        let template = match total {
+            Some(_) => "{bar:32} {pos}/{len} cases, {msg}",
+            None => "{spinner} {pos} cases, {msg}",
+        };
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        // A template that did not parse would cost the looks only.
+        Self::Bar(match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        })
+    }
+}
+
+/// Verdicts per second, and the seconds left.
+fn speed(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f64, f64)> {
+    if elapsed < 0.05 || verdicts == 0 || cases == 0 {
+        return None;
+    }
+    Some((
+        verdicts as f64 / elapsed,
+        cases_left as f64 * elapsed / cases as f64,
+    ))
+}
+
+fn state(tally: &Tally, speed: Option<(f64, f64)>) -> String {
+    let mut text = plural(tally.counts.judged, "verdict");
+    let unscored = tally.counts.all_unscored();
+    if unscored > 0 {
+        let _ = write!(text, ", {unscored} unscored");
+    }
+    if let Some((rate, left)) = speed {
+        let _ = write!(text, ", {rate:.1}/s, {} left", duration(left));
+    }
+    text
+}
+
+/// Seconds as a person says them.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// A closed stderr is nobody's loss.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_the_cases_not_the_reused_ones() {
+        let (rate, left) = speed(10.0, 40, 20, 60).unwrap();
+        assert!((rate - 4.0).abs() < 1e-9);
+        assert!((left - 30.0).abs() < 1e-9);
+        assert_eq!(speed(0.0, 1, 1, 1), None);
+    }
+
+    #[test]
+    fn durations_are_said_in_two_units() {
+        assert_eq!(duration(59.4), "59 s");
+        assert_eq!(duration(61.0), "1 min 01 s");
+        assert_eq!(duration(7_260.0), "2 h 01 min");
+    }
+}

@@ -1,0 +1,339 @@
+//! The run: cases in, pairs to the judge in batches, records out in the order of the input.
+//!
+//! At most one batch, and the records that wait for it, are in memory. A case that cannot be
+//! judged becomes a record that says why; only a judge that fails as a whole ends the run.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+
+use crate::cases::{Case, Problem, Reason};
+use crate::exit::Stopped;
+use crate::images::{Images, LoadedImage, ReadImage, relative};
+use crate::interrupt::Interrupt;
+use crate::journal::Journal;
+use crate::judge::{Judge, PairJob, Unscored};
+use crate::judgement::Judgement;
+use crate::key::{Digest, judge_digest, pair_key};
+use crate::pairs::pairs;
+use crate::progress::Progress;
+use crate::record::{ImageStamp, Outcome, Record, Subject};
+use crate::tally::{Origin, Tally};
+
+/// A batch is closed early when its images hold so many pixels, whatever its size.
+const BATCH_PIXELS: u64 = 64 << 20;
+/// Records that wait for a batch, at most.
+const WINDOW: usize = 1024;
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Pairs per batch.
+    pub batch_size: usize,
+    /// Judge each model against this one, instead of all pairs.
+    pub baseline: Option<String>,
+    /// Stop after so many cases.
+    pub limit: Option<u64>,
+    /// The folder from which files are named.
+    pub root: PathBuf,
+}
+
+/// A run on its way.
+pub struct Run<'a> {
+    judge: &'a mut dyn Judge,
+    digest: Digest,
+    journal: &'a mut Journal,
+    images: Images,
+    progress: &'a mut Progress,
+    plan: Plan,
+    tally: Tally,
+    window: VecDeque<Slot>,
+    waiting: usize,
+    pixels: u64,
+}
+
+/// A record to be: its place in the order is fixed, its outcome may have to wait for the judge.
+struct Slot {
+    subject: Subject,
+    step: Step,
+    /// True for the last record of a case.
+    ends_case: bool,
+}
+
+enum Step {
+    Ready(Outcome, Origin),
+    Waits(PairJob),
+}
+
+impl<'a> Run<'a> {
+    /// A run that writes into a journal.
+    pub fn new(
+        judge: &'a mut dyn Judge,
+        journal: &'a mut Journal,
+        images: Images,
+        progress: &'a mut Progress,
+        plan: Plan,
+    ) -> Self {
+        let digest = judge_digest(&judge.provenance());
+        Self {
+            judge,
+            digest,
+            journal,
+            images,
+            progress,
+            plan,
+            tally: Tally::default(),
+            window: VecDeque::new(),
+            waiting: 0,
+            pixels: 0,
+        }
+    }
+
+    /// What has been counted so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Judges all cases. Gives `false` if it was interrupted before the end.
+    ///
+    /// # Errors
+    ///
+    /// A judge that fails as a whole, and a journal that cannot be written; what was judged before
+    /// is safe in both cases.
+    pub fn all(
+        &mut self,
+        cases: impl Iterator<Item = Result<Case, Problem>>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<bool> {
+        let limit = self
+            .plan
+            .limit
+            .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        for entry in cases.take(limit) {
+            match entry {
+                Ok(case) => self.case(Arc::new(case), interrupt)?,
+                Err(problem) => self.problem(&problem)?,
+            }
+            if interrupt.requested() {
+                self.write_ready()?;
+                self.journal.sync()?;
+                return Ok(false);
+            }
+        }
+        self.flush()?;
+        self.journal.finish()?;
+        Ok(true)
+    }
+
+    fn problem(&mut self, problem: &Problem) -> anyhow::Result<()> {
+        let file = relative(&problem.file, &self.plan.root);
+        let subject = Subject::of_problem(problem, file, &self.digest);
+        self.unscored(subject, problem.reason, problem.message.clone(), true)
+    }
+
+    fn case(&mut self, case: Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let pairs = match pairs(&case, self.plan.baseline.as_deref()) {
+            Ok(pairs) => pairs,
+            Err(message) => {
+                let subject = Subject::of_case(&case, &self.digest);
+                return self.unscored(subject, Reason::Parse, message, true);
+            }
+        };
+        let image = case.image.as_ref().map(|source| self.images.read(source));
+        let last = pairs.len().saturating_sub(1);
+        for (i, pair) in pairs.into_iter().enumerate() {
+            if interrupt.requested() {
+                break;
+            }
+            self.pair(&case, pair, image.as_ref(), i == last)?;
+        }
+        Ok(())
+    }
+
+    fn pair(
+        &mut self,
+        case: &Arc<Case>,
+        pair: [usize; 2],
+        image: Option<&Result<Arc<ReadImage>, String>>,
+        ends_case: bool,
+    ) -> anyhow::Result<()> {
+        let mut subject = Subject::of_pair(case, pair, &self.digest);
+        subject.image = case.image.as_ref().map(|source| ImageStamp {
+            name: self.images.name(source),
+            sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
+        });
+        let image = match image.map(Result::as_ref).transpose() {
+            Ok(image) => image,
+            Err(message) => {
+                return self.unscored(subject, Reason::Image, message.clone(), ends_case);
+            }
+        };
+        let mut job = PairJob {
+            case: Arc::clone(case),
+            pair,
+            image: None,
+        };
+        let sha256 = image.map(|image| &image.sha256);
+        let key = pair_key(&self.digest, job.question(), job.responses(), sha256);
+        subject.key = Some(key);
+        if let Some(outcome) = self.journal.recall(&key)? {
+            let step = Step::Ready(outcome, Origin::Earlier);
+            return self.push(Slot {
+                subject,
+                step,
+                ends_case,
+            });
+        }
+        self.tell_cut();
+        match image
+            .map(|image| image.load(self.images.limits()))
+            .transpose()
+        {
+            Ok(image) => job.image = image,
+            Err(message) => return self.unscored(subject, Reason::Image, message, ends_case),
+        }
+        self.push(Slot {
+            subject,
+            step: Step::Waits(job),
+            ends_case,
+        })
+    }
+
+    fn unscored(
+        &mut self,
+        subject: Subject,
+        reason: Reason,
+        message: String,
+        ends_case: bool,
+    ) -> anyhow::Result<()> {
+        let outcome = Outcome::Unscored(Unscored { reason, message });
+        self.push(Slot {
+            subject,
+            step: Step::Ready(outcome, Origin::Input),
+            ends_case,
+        })
+    }
+
+    fn push(&mut self, slot: Slot) -> anyhow::Result<()> {
+        if let Step::Waits(job) = &slot.step {
+            self.waiting += 1;
+            self.pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
+        }
+        self.window.push_back(slot);
+        if self.waiting == 0 {
+            self.write_ready()?;
+            self.progress.show(&self.tally);
+            return Ok(());
+        }
+        let full = self.waiting >= self.plan.batch_size || self.pixels >= BATCH_PIXELS;
+        if full || self.window.len() >= WINDOW {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Judges what waits, and writes the whole window.
+    fn flush(&mut self) -> anyhow::Result<()> {
+        let jobs: Vec<PairJob> = (self.window.iter())
+            .filter_map(|slot| match &slot.step {
+                Step::Waits(job) => Some(job.clone()),
+                Step::Ready(..) => None,
+            })
+            .collect();
+        if !jobs.is_empty() {
+            let outcomes = self.outcomes(&jobs).with_context(|| {
+                let first = jobs.first().map_or("", |job| &job.case.id);
+                Stopped(format!(
+                    "the judge failed at case `{first}` (batch of {})\n\
+                     hint: what was judged before is safe; the same command resumes",
+                    jobs.len()
+                ))
+            })?;
+            let mut outcomes = outcomes.into_iter();
+            let waiting = self
+                .window
+                .iter_mut()
+                .filter(|s| matches!(s.step, Step::Waits(_)));
+            for (slot, outcome) in waiting.zip(&mut outcomes) {
+                slot.step = Step::Ready(outcome, Origin::Judge);
+            }
+            (self.waiting, self.pixels) = (0, 0);
+        }
+        self.write_ready()?;
+        self.journal.sync()?;
+        self.progress.show(&self.tally);
+        Ok(())
+    }
+
+    fn outcomes(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Outcome>> {
+        let results = self.judge.judge(jobs)?;
+        ensure!(
+            results.len() == jobs.len(),
+            "the judge gave {} results for {} pairs",
+            results.len(),
+            jobs.len()
+        );
+        let outcome = |result: Result<_, Unscored>| match result {
+            Ok(verdict) => Ok(Outcome::Judged(Box::new(Judgement::of(&verdict)?))),
+            Err(unscored) => Ok(Outcome::Unscored(unscored)),
+        };
+        results.into_iter().map(outcome).collect()
+    }
+
+    /// Writes the records at the head of the window that wait for nothing.
+    fn write_ready(&mut self) -> anyhow::Result<()> {
+        while let Some(slot) = self.window.pop_front() {
+            let (outcome, origin) = match slot.step {
+                Step::Ready(outcome, origin) => (outcome, origin),
+                Step::Waits(_) => {
+                    self.window.push_front(slot);
+                    break;
+                }
+            };
+            let record = Record::new(slot.subject, outcome);
+            self.journal.put(&record)?;
+            self.tell_cut();
+            self.tally.add(&record, origin);
+            self.count_case(&record.subject, slot.ends_case);
+            if let Outcome::Unscored(unscored) = &record.outcome {
+                self.tell_unscored(&record.subject, unscored);
+            }
+        }
+        Ok(())
+    }
+
+    fn count_case(&mut self, subject: &Subject, ends_case: bool) {
+        let counts = &mut self.tally.counts;
+        // Only what could not be read is known by its file.
+        match (ends_case, &subject.file) {
+            (true, None) => counts.cases += 1,
+            (true, Some(_)) => counts.unreadable += 1,
+            (false, _) => {}
+        }
+    }
+
+    fn tell_unscored(&self, subject: &Subject, unscored: &Unscored) {
+        let case = subject.case.as_deref().unwrap_or("without id");
+        let first = unscored.message.lines().next().unwrap_or_default();
+        let file = subject
+            .file
+            .as_ref()
+            .map_or(String::new(), |file| format!("{file} "));
+        self.progress.detail(&format!(
+            "unscored: {file}line {}, case {case}: {first}",
+            subject.line
+        ));
+    }
+
+    fn tell_cut(&mut self) {
+        if let Some(kept) = self.journal.take_cut() {
+            self.progress.note(&format!(
+                "the input differs from that of the earlier run after {kept} records; verdicts are \
+                 reused where they still fit"
+            ));
+        }
+    }
+}

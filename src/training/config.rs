@@ -1,0 +1,147 @@
+//! The file that says how a panel is trained.
+
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::{Detail, Layout};
+use acem3_experts::train::{AdamWConfig, StudentConfig};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+/// A whole training: the model, its tokenizer, and the stages in order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Sequences computed at once; part of the result, unlike the number of processors.
+    #[serde(default = "four")]
+    pub micro_batch: usize,
+    /// The prompt layout the panel is trained with.
+    pub layout: Layout,
+    /// How much of the rubric its prompts spell out.
+    pub rubric: Detail,
+    /// Tokens in the vocabulary.
+    pub vocabulary: usize,
+    /// Layers that all members share in the end.
+    pub trunk_layers: usize,
+    /// The shape of a member.
+    pub model: StudentConfig,
+    /// The update.
+    #[serde(default)]
+    pub optimizer: AdamWConfig,
+    /// What is done, in order.
+    pub stages: Vec<StageConfig>,
+}
+
+/// One stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageConfig {
+    /// The name of its checkpoint.
+    pub name: String,
+    /// What is learned.
+    pub kind: StageKind,
+    /// Optimisation steps.
+    pub steps: u64,
+    /// Sequences (or images) in a step.
+    pub batch: usize,
+    /// Highest learning rate.
+    pub rate: f64,
+    /// Steps of warm-up.
+    #[serde(default = "hundred")]
+    pub warmup: u64,
+    /// Norm to which gradients are clipped.
+    #[serde(default = "one")]
+    pub clip: f64,
+    /// Weights whose names begin so stay as they are.
+    #[serde(default)]
+    pub frozen: Vec<String>,
+    /// The share of examples that come from the data sets; the others are phantoms.
+    #[serde(default)]
+    pub real: f64,
+    /// The share of question-answering sequences in a stage of evaluations.
+    #[serde(default)]
+    pub answering: f64,
+}
+
+/// What a stage learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageKind {
+    /// The vision tower, alone, on attributes of images.
+    Encoder,
+    /// Answering questions through projector and decoder.
+    Align,
+    /// Writing evaluations and conclusions, all members as one.
+    Sft,
+    /// The head of each member, the rest being frozen.
+    Heads,
+}
+
+fn four() -> usize {
+    4
+}
+
+fn hundred() -> u64 {
+    100
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl TrainConfig {
+    /// Reads and checks a configuration.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        let config: Self = toml::from_str(&text)
+            .with_context(|| format!("{} is not a training configuration", path.display()))?;
+        config.check().with_context(|| path.display().to_string())?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        let decoder = &self.model.decoder;
+        if let Err(problem) = decoder.check() {
+            bail!("model.decoder: {problem}");
+        }
+        self.model.vision.validate()?;
+        if self.trunk_layers >= decoder.num_hidden_layers {
+            bail!(
+                "trunk_layers is {}, expected fewer than the decoder's {} layers",
+                self.trunk_layers,
+                decoder.num_hidden_layers
+            );
+        }
+        if decoder.vocab_size != self.vocabulary {
+            bail!("model.decoder.vocab_size is {}, vocabulary {}", decoder.vocab_size, self.vocabulary);
+        }
+        let projector = &self.model.projector;
+        let sizes = (self.model.vision.hidden_size, decoder.hidden_size);
+        if (projector.vision_hidden_size, projector.hidden_size) != sizes {
+            bail!("model.projector maps {} to {}, expected {} to {}", projector.vision_hidden_size, projector.hidden_size, sizes.0, sizes.1);
+        }
+        if self.micro_batch == 0 || self.stages.is_empty() {
+            bail!("micro_batch and the number of stages must be positive");
+        }
+        for stage in &self.stages {
+            if stage.batch == 0 || stage.steps == 0 || stage.rate <= 0.0 {
+                bail!("stage {}: batch, steps and rate must be positive", stage.name);
+            }
+            if !(0.0..=1.0).contains(&stage.real) || !(0.0..=1.0).contains(&stage.answering) {
+                bail!("stage {}: real and answering are shares from 0 to 1", stage.name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a training reads and writes.
+#[derive(Clone, Debug)]
+pub struct TrainPaths {
+    /// Checkpoints, metrics, tokenizer and the finished panel.
+    pub out: PathBuf,
+    /// The folder of public data sets, where there is one.
+    pub data: Option<PathBuf>,
+}

@@ -1,0 +1,99 @@
+//! Training a panel: which examples, in which order, to which files.
+//!
+//! The mathematics is in `acem3_experts::train`; here are data sets, phantoms and files.
+
+mod config;
+mod phantom_lessons;
+mod pixels;
+mod real_lessons;
+mod scribe;
+mod stage;
+mod taught;
+mod teacher;
+mod vocabulary;
+
+pub use config::{StageConfig, StageKind, TrainConfig, TrainPaths};
+
+use std::path::Path;
+
+use acem3_experts::TextTokenizer;
+use acem3_experts::train::{Parameters, load_checkpoint};
+use acem3_vision::SelectFeature;
+use anyhow::{Context, Result};
+
+use real_lessons::RealLessons;
+use scribe::Scribe;
+use stage::Stage;
+use teacher::Teacher;
+
+/// Phantom cases whose texts the tokenizer learns from.
+const TOKENIZER_CASES: u64 = 3000;
+
+/// The members in the order of a panel's files: three branches, then the conclusion.
+pub const MEMBERS: [&str; 4] =
+    ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+
+/// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
+/// in `paths.out`.
+pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
+    std::fs::create_dir_all(&paths.out)
+        .with_context(|| format!("cannot create {}", paths.out.display()))?;
+    let side = config.model.vision.image_size;
+    let real = paths.data.as_deref().map(|data| RealLessons::load(data, side)).transpose()?;
+    let teacher = Teacher::new(config.seed, side, real);
+    let tokenizer = tokenizer(config, &teacher, &paths.out)?;
+    let scribe = Scribe::new(config, tokenizer, image_tokens(config))?;
+    let mut start = Parameters::fresh(config.seed);
+    for stage in &config.stages {
+        let members: Vec<Option<usize>> = match stage.kind {
+            StageKind::Heads => (0..MEMBERS.len()).map(Some).collect(),
+            _ => vec![None],
+        };
+        let before = start.clone();
+        for member in members {
+            let name = match member {
+                Some(i) => format!("{}.{}", stage.name, MEMBERS[i]),
+                None => stage.name.clone(),
+            };
+            let out = paths.out.as_path();
+            let (teacher, scribe) = (&teacher, &scribe);
+            let run = Stage { config, stage, teacher, scribe, member, name, out };
+            if !run.checkpoint().exists() {
+                run.run(&copy(&before)?)?;
+            }
+            if member.is_none() {
+                start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Image tokens of one image.
+fn image_tokens(config: &TrainConfig) -> usize {
+    let vision = &config.model.vision;
+    let patches = (vision.image_size / vision.patch_size).pow(2);
+    match config.model.selection.select_feature {
+        SelectFeature::Patch => patches,
+        SelectFeature::ClsPatch => patches + 1,
+    }
+}
+
+/// Weights of their own with the same values, so that members do not train each other's.
+fn copy(parameters: &Parameters) -> Result<Parameters> {
+    let copies = parameters.all().into_iter().map(|(name, var)| Ok((name, var.copy()?)));
+    Ok(Parameters::from_tensors(copies.collect::<candle::Result<Vec<_>>>()?)?)
+}
+
+/// The tokenizer of an earlier run, or one trained now.
+fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<TextTokenizer> {
+    let path = out.join("tokenizer.json");
+    if !path.exists() {
+        let trained = vocabulary::train(config, teacher.texts(TOKENIZER_CASES))?;
+        trained
+            .save(&path, false)
+            .map_err(|e| anyhow::anyhow!("cannot write {}: {e}", path.display()))?;
+    }
+    let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(TextTokenizer::parse(&json)?)
+}

@@ -1,0 +1,252 @@
+//! What the public data sets teach: attributes, answers, and reference answers judged against
+//! plausible wrong ones.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use acem3_experts::Criterion;
+use acem3_experts::train::Observation;
+use anyhow::{Context, Result};
+use rand::Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+use super::pixels::{jitter, pixels};
+use super::taught::{Pixels, TaughtPair, TaughtResponse};
+use crate::cases::ImageSource;
+use crate::examples::{
+    ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+};
+use crate::phantoms::table::RULES;
+use crate::phantoms::{Claim, Defect, style};
+
+/// Questions asked about one image in one sequence.
+const QUESTIONS: usize = 8;
+/// How often the finding of a factual analysis is a wrong one that is read but not learned. A small
+/// model's own findings on real images are often wrong, and its scores should allow for that.
+const DOUBTFUL: f64 = 0.25;
+/// Rows of the Path-VQA development set whose model answers may be trained on.
+const TRAINED_ROWS: std::ops::Range<u64> = 0..1000;
+/// Words of a real model's answer that are kept.
+const WORDS: usize = 60;
+
+/// The train parts of the data sets, images decoded.
+pub struct RealLessons {
+    items: Vec<RealItem>,
+    by_image: Vec<Vec<usize>>,
+    by_dataset: Vec<Vec<usize>>,
+    images: HashMap<String, Pixels>,
+    wrong: WrongAnswers,
+    model_pairs: Vec<ModelPair>,
+    side: usize,
+    organs: Vec<String>,
+    modalities: Vec<String>,
+}
+
+impl RealLessons {
+    /// Reads the train parts under a folder and decodes their images once.
+    pub fn load(data: &Path, side: usize) -> Result<Self> {
+        let mut items = load_real(data, RealSplit::Train)?;
+        let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
+        let mut images = HashMap::new();
+        let pictured = items.iter().map(|i| (&i.image_key, &i.image));
+        let pictured = pictured.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
+        for (key, image) in pictured {
+            if !images.contains_key(key) {
+                images.insert(key.clone(), decode(image, side)?);
+            }
+        }
+        items.retain(|i| i.answer.split_whitespace().count() <= WORDS);
+        let mut by_image: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_dataset: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (i, item) in items.iter().enumerate() {
+            by_image.entry(&item.image_key).or_default().push(i);
+            by_dataset.entry(item.dataset).or_default().push(i);
+        }
+        let names = |of: fn(&RealItem) -> Option<&String>| {
+            let mut names: Vec<String> = items.iter().filter_map(of).cloned().collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        Ok(Self {
+            by_image: by_image.into_values().collect(),
+            by_dataset: by_dataset.into_values().collect(),
+            wrong: WrongAnswers::new(&items),
+            organs: names(|i| i.organ.as_ref()),
+            modalities: names(|i| i.modality.as_ref()),
+            images,
+            model_pairs,
+            items,
+            side,
+        })
+    }
+
+    /// Numbers of classes of the organ and of the modality.
+    pub fn classes(&self) -> [usize; 2] {
+        [self.organs.len().max(1), self.modalities.len().max(1)]
+    }
+
+    /// Texts the tokenizer learns from.
+    pub fn texts(&self) -> impl Iterator<Item = String> + '_ {
+        let rows = self.items.iter().flat_map(|i| [i.question.clone(), format!(" {}", i.answer)]);
+        let answers = self.model_pairs.iter().flat_map(|p| p.responses.iter());
+        rows.chain(answers.map(|r| r.text.clone()))
+    }
+
+    /// An image with its organ and modality; `before` attributes of other sources are unknown.
+    pub fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
+        let item = self.items.get(*self.by_image.choose(rng)?.first()?)?;
+        let class = |names: &[String], name: &Option<String>| {
+            name.as_ref().and_then(|name| names.binary_search(name).ok())
+        };
+        let mut classes = vec![None; before];
+        classes.push(class(&self.organs, &item.organ));
+        classes.push(class(&self.modalities, &item.modality));
+        Some(Observation { pixels: self.jittered(&item.image_key, rng)?, classes })
+    }
+
+    /// An image with some of its questions and answers.
+    pub fn answers(&self, rng: &mut ChaCha8Rng) -> Option<(Pixels, Vec<(String, String)>)> {
+        // By item, so that an image with many questions comes more often.
+        let item = self.draw_item(rng)?;
+        let mut rows: Vec<usize> = (0..self.items.len()).collect();
+        if let Some(of_image) = self.by_image.iter().find(|rows| {
+            rows.first().is_some_and(|i| self.items[*i].image_key == item.image_key)
+        }) {
+            rows.clone_from(of_image);
+        }
+        rows.shuffle(rng);
+        rows.truncate(QUESTIONS);
+        let facts = rows.iter().map(|i| {
+            let item = &self.items[*i];
+            (item.question.clone(), item.answer.to_lowercase())
+        });
+        Some((self.jittered(&item.image_key, rng)?, facts.collect()))
+    }
+
+    /// A judged pair: the reference against a wrong answer, or two real models' answers.
+    pub fn pair(&self, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+        if rng.random_bool(0.1)
+            && let Some(pair) = self.model_pairs.choose(rng)
+        {
+            return self.model_pair(pair, rng);
+        }
+        let item = self.draw_item(rng)?;
+        let wrong = self.wrong.draw(item, rng)?;
+        let mut said = [(item.answer.clone(), true), (wrong.clone(), false)];
+        if rng.random_bool(0.1) {
+            let same = said[usize::from(rng.random_bool(0.5))].clone();
+            said = [same.clone(), same];
+        }
+        if rng.random_bool(0.5) {
+            said.reverse();
+        }
+        let plain = rng.random_bool(0.5);
+        let responses = said.map(|(answer, right)| {
+            let claim = claim(&answer, &item.answer, right, rng);
+            let defects = if plain { vec![Defect::Bare] } else { defects(rng) };
+            let mut response: TaughtResponse = style::write(&claim, &defects, rng).into();
+            if let Some(other) = self.wrong.draw(item, rng).filter(|_| rng.random_bool(DOUBTFUL)) {
+                doubt(&mut response, &item.answer, &other);
+            }
+            response
+        });
+        Some(TaughtPair {
+            pixels: Some(self.jittered(&item.image_key, rng)?),
+            question: item.question.clone(),
+            responses,
+        })
+    }
+
+    fn model_pair(&self, pair: &ModelPair, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+        let truth = pair.reference.to_lowercase();
+        let other = if truth.starts_with("yes") { "no" } else { "yes" };
+        let mut responses = [0, 1].map(|i| {
+            let right = i == pair.better;
+            let said = if right { truth.as_str() } else { other };
+            let text: Vec<&str> = pair.responses[i].text.split_whitespace().take(WORDS).collect();
+            let text = text.join(" ");
+            let bare = if text.split(' ').count() < 3 { vec![Defect::Bare] } else { Vec::new() };
+            let claim = Claim::single(&text, said, &truth, right);
+            let mut response: TaughtResponse = style::write(&claim, &bare, rng).into();
+            response.text = text;
+            // Real answers carry no courtesy; the generator's own closing words are not in them.
+            neutral(&mut response);
+            if rng.random_bool(DOUBTFUL) {
+                doubt(&mut response, &truth, other);
+            }
+            response
+        });
+        if rng.random_bool(0.5) {
+            responses.reverse();
+        }
+        Some(TaughtPair {
+            pixels: Some(self.jittered(&pair.image_key, rng)?),
+            question: pair.question.clone(),
+            responses,
+        })
+    }
+
+    /// A row of any data set, each data set as often as the square root of its size asks.
+    fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&RealItem> {
+        let rows = self.by_dataset.choose_weighted(rng, |rows| (rows.len() as f64).sqrt()).ok()?;
+        self.items.get(*rows.choose(rng)?)
+    }
+
+    fn jittered(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
+        Some(jitter(self.images.get(key)?, self.side, rng))
+    }
+}
+
+/// What an answer claims, in words of its own or in a sentence.
+fn claim(answer: &str, truth: &str, right: bool, rng: &mut ChaCha8Rng) -> Claim {
+    let bare = answer.trim_end_matches('.');
+    let sentence = match rng.random_range(0..4) {
+        0 => format!("The answer is {}.", bare.to_lowercase()),
+        1 => format!("It is {}.", bare.to_lowercase()),
+        2 => format!("The image shows {}.", bare.to_lowercase()),
+        _ => format!("{bare}."),
+    };
+    Claim::single(&sentence, &answer.to_lowercase(), &truth.to_lowercase(), right)
+}
+
+fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
+    if rng.random_bool(0.6) {
+        return Vec::new();
+    }
+    let kinds = RULES.iter().map(|rule| rule.defect).filter(|d| *d != Defect::Evasive);
+    kinds.collect::<Vec<_>>().choose(rng).copied().into_iter().collect()
+}
+
+fn doubt(response: &mut TaughtResponse, truth: &str, other: &str) {
+    let at = Criterion::ALL.iter().position(|c| *c == Criterion::FactualAccuracy);
+    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at)) {
+        let shows = |what: &str| format!("the image shows {}.", what.to_lowercase());
+        rating.analysis = rating.analysis.replace(&shows(truth), &shows(other));
+        rating.learned = false;
+    }
+}
+
+fn neutral(response: &mut TaughtResponse) {
+    let at = Criterion::ALL.iter().position(|c| *c == Criterion::ToneAndEmpathy);
+    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
+        && rating.score == 5
+    {
+        rating.score = 4;
+        rating.analysis = crate::phantoms::rules::phrase(Criterion::ToneAndEmpathy, 4).to_owned();
+    }
+}
+
+fn decode(source: &ImageSource, side: usize) -> Result<Pixels> {
+    let (name, bytes) = match source {
+        ImageSource::File(path) => {
+            let name = path.display().to_string();
+            let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+            (name, bytes.into())
+        }
+        ImageSource::Bytes { name, bytes } => (name.clone(), bytes.clone()),
+    };
+    let image = image::load_from_memory(&bytes).with_context(|| format!("cannot decode {name}"))?;
+    Ok(pixels(&image.to_rgb8(), side))
+}

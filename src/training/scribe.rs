@@ -1,0 +1,158 @@
+//! Writes training sequences: the prompts and formats of judging, filled with what is taught.
+
+use acem3_conclusion::MergePrompts;
+use acem3_experts::prompt::{
+    BranchPrompts, Format, JudgeInput, Piece, Rubric, Slot, TokenStep, free_text, slots,
+};
+use acem3_experts::train::Sequence;
+use acem3_experts::{Aspect, TextTokenizer};
+use anyhow::Result;
+
+use super::config::TrainConfig;
+use super::taught::{Pixels, TaughtPair, TaughtRating};
+use super::vocabulary::ANSWER;
+
+/// What an error costs at a score, at a finding (a factual analysis), and elsewhere.
+const SCORE_WEIGHT: f32 = 2.0;
+const ANALYSIS_WEIGHT: f32 = 1.0;
+
+/// Prompts and formats in one tokenizer's tokens.
+pub struct Scribe {
+    tokenizer: TextTokenizer,
+    branches: BranchPrompts,
+    merge: MergePrompts,
+    formats: Vec<(Format, Vec<TokenStep>)>,
+    image_tokens: usize,
+}
+
+/// Which members learn from a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lessons {
+    /// The branches, in the order of [`Aspect::ALL`].
+    pub branches: [bool; 3],
+    /// The conclusion.
+    pub conclusion: bool,
+}
+
+impl Scribe {
+    /// The writer for a configuration; an image takes `image_tokens` places.
+    pub fn new(config: &TrainConfig, tokenizer: TextTokenizer, image_tokens: usize) -> Result<Self> {
+        let formats = Aspect::ALL.map(Format::branch).into_iter().chain([Format::conclusion()]);
+        let formats = formats
+            .map(|format| Ok((format.clone(), format.tokens(&tokenizer)?)))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            branches: BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?,
+            merge: MergePrompts::new(config.layout)?,
+            tokenizer,
+            formats,
+            image_tokens,
+        })
+    }
+
+    /// The sequences that teach a pair. Prompts that begin alike, image included, become branches
+    /// of one sequence.
+    pub fn evaluations(&self, pair: &TaughtPair, lessons: Lessons) -> Result<Vec<Sequence>> {
+        let input = JudgeInput {
+            image: pair.pixels.is_some(),
+            question: &pair.question,
+            responses: [&pair.responses[0].text, &pair.responses[1].text],
+        };
+        let mut texts: Vec<(Vec<Slot>, Vec<(u32, f32)>)> = Vec::new();
+        for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
+            if lessons.branches[i] {
+                let prompt = slots(&self.branches.pieces(aspect, &input)?, &self.tokenizer)?;
+                texts.push((prompt, self.filled(i, &pair.aspect(aspect))?));
+            }
+        }
+        if lessons.conclusion {
+            let read = [0, 1, 2].map(|i| self.written(i, &pair.aspect(Aspect::ALL[i])));
+            let prompt = slots(&self.merge.pieces(&input, &read)?, &self.tokenizer)?;
+            texts.push((prompt, self.filled(3, &pair.conclusion())?));
+        }
+        let prompts: Vec<&[Slot]> = texts.iter().map(|(prompt, _)| prompt.as_slice()).collect();
+        let common = common_prefix(&prompts);
+        let shared = common > 0
+            && prompts.iter().all(|p| !p[common..].contains(&Slot::Image));
+        let pixels = || pair.pixels.clone();
+        let mut sequences = Vec::new();
+        if shared && let Some(first) = prompts.first() {
+            let mut sequence = Sequence::new(&first[..common], pixels(), self.image_tokens);
+            for (prompt, text) in &texts {
+                let rest = prompt[common..].iter().filter_map(|slot| match slot {
+                    Slot::Token(token) => Some((*token, 0.0)),
+                    Slot::Image => None,
+                });
+                sequence.branch(rest.chain(text.iter().copied()));
+            }
+            sequences.push(sequence);
+        } else {
+            for (prompt, text) in texts {
+                let mut sequence = Sequence::new(&prompt, pixels(), self.image_tokens);
+                sequence.branch(text);
+                sequences.push(sequence);
+            }
+        }
+        Ok(sequences)
+    }
+
+    /// One image with questions and short answers, each pair a branch of its own.
+    pub fn answers(&self, pixels: Option<Pixels>, facts: &[(String, String)]) -> Result<Sequence> {
+        let input = JudgeInput { image: pixels.is_some(), question: "", responses: ["", ""] };
+        let pieces = self.branches.pieces(Aspect::Expression, &input)?;
+        let head: Vec<Piece> = match pieces.iter().position(|p| matches!(p, Piece::Image)) {
+            Some(at) => pieces[at.saturating_sub(1)..=at + 1].to_vec(),
+            None => pieces[..1].to_vec(),
+        };
+        let mut sequence = Sequence::new(&slots(&head, &self.tokenizer)?, pixels, self.image_tokens);
+        for (question, answer) in facts {
+            let asked = self.tokenizer.free(question)?.into_iter().chain(self.tokenizer.fixed(ANSWER)?);
+            let answered = self.tokenizer.free(&free_text(answer))?;
+            sequence.branch(
+                asked.map(|t| (t, 0.0)).chain(answered.into_iter().map(|t| (t, ANALYSIS_WEIGHT))),
+            );
+        }
+        Ok(sequence)
+    }
+
+    /// The tokens of a member's text with what an error costs.
+    fn filled(&self, member: usize, ratings: &[&TaughtRating]) -> Result<Vec<(u32, f32)>> {
+        let mut tokens = Vec::new();
+        let mut ratings = ratings.iter();
+        let mut current = ratings.next();
+        for step in &self.formats[member].1 {
+            let Some(rating) = current else { break };
+            match step {
+                TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
+                TokenStep::Free => {
+                    let weight = if rating.learned { ANALYSIS_WEIGHT } else { 0.0 };
+                    let text = self.tokenizer.free(&free_text(&rating.analysis))?;
+                    tokens.extend(text.into_iter().map(|t| (t, weight)));
+                }
+                TokenStep::Score(scores) => {
+                    let score = scores[usize::from(rating.score.min(5))];
+                    tokens.push((score, SCORE_WEIGHT));
+                    current = ratings.next();
+                }
+            }
+        }
+        Ok(tokens)
+    }
+
+    fn written(&self, member: usize, ratings: &[&TaughtRating]) -> Vec<Piece> {
+        let ratings: Vec<(String, u8)> =
+            ratings.iter().map(|r| (r.analysis.clone(), r.score)).collect();
+        self.formats[member].0.pieces(&ratings)
+    }
+
+    /// Whether a target counts in the accuracy: scores, and the only tokens of short answers.
+    pub fn is_counted(weight: f32) -> bool {
+        weight >= SCORE_WEIGHT
+    }
+}
+
+fn common_prefix(prompts: &[&[Slot]]) -> usize {
+    let Some((first, others)) = prompts.split_first() else { return 0 };
+    let agree = |i: &usize| others.iter().all(|p| p.get(*i) == first.get(*i));
+    (0..first.len()).take_while(agree).count()
+}

@@ -1,0 +1,76 @@
+//! A judged pair as it is taught: the case, and what a perfect judge would write about it.
+
+use std::sync::Arc;
+
+use acem3_experts::{Aspect, Criterion};
+
+use crate::phantoms::{TargetRating, WrittenResponse};
+
+/// Pixel values of one image, `3·s·s`.
+pub type Pixels = Arc<[f32]>;
+
+/// A pair with its evaluation.
+#[derive(Clone, Debug)]
+pub struct TaughtPair {
+    /// The image, preprocessed.
+    pub pixels: Option<Pixels>,
+    /// The question.
+    pub question: String,
+    /// Both responses, in the order of presentation.
+    pub responses: [TaughtResponse; 2],
+}
+
+/// A response with its ratings.
+#[derive(Clone, Debug)]
+pub struct TaughtResponse {
+    /// The text.
+    pub text: String,
+    /// One for each criterion, in the order of [`Criterion::ALL`].
+    pub ratings: Vec<TaughtRating>,
+    /// What the conclusion says of it.
+    pub conclusion: TaughtRating,
+}
+
+/// An analysis and a score, and whether the analysis is learned or only read.
+#[derive(Clone, Debug)]
+pub struct TaughtRating {
+    /// The reason.
+    pub analysis: String,
+    /// 0 to 5.
+    pub score: u8,
+    /// False for an analysis that is known to be wrong: the score below it is still learned, so
+    /// that a score can contradict a doubtful finding.
+    pub learned: bool,
+}
+
+impl From<TargetRating> for TaughtRating {
+    fn from(rating: TargetRating) -> Self {
+        Self { analysis: rating.analysis, score: rating.score, learned: true }
+    }
+}
+
+impl From<WrittenResponse> for TaughtResponse {
+    fn from(written: WrittenResponse) -> Self {
+        Self {
+            text: written.text,
+            ratings: written.ratings.into_iter().map(|(_, rating)| rating.into()).collect(),
+            conclusion: written.conclusion.into(),
+        }
+    }
+}
+
+impl TaughtPair {
+    /// The ratings of an aspect in the order of the evaluation's text.
+    pub fn aspect(&self, aspect: Aspect) -> Vec<&TaughtRating> {
+        let of = |response: &'_ TaughtResponse| -> Vec<usize> {
+            let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
+            (0..response.ratings.len()).filter(wanted).collect()
+        };
+        self.responses.iter().flat_map(|r| of(r).into_iter().filter_map(|i| r.ratings.get(i))).collect()
+    }
+
+    /// The conclusion's ratings.
+    pub fn conclusion(&self) -> Vec<&TaughtRating> {
+        self.responses.iter().map(|r| &r.conclusion).collect()
+    }
+}

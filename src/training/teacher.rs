@@ -1,0 +1,128 @@
+//! The examples of a stage, each a pure function of the seed and its number.
+
+use acem3_experts::train::{Observation, Sequence};
+use anyhow::Result;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::config::{StageConfig, StageKind};
+use super::phantom_lessons;
+use super::real_lessons::RealLessons;
+use super::scribe::{Lessons, Scribe};
+use crate::phantoms::Attributes;
+
+/// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
+const PHANTOM_SEED: u64 = 0x007e_ac0e;
+
+/// Draws examples.
+pub struct Teacher {
+    seed: u64,
+    side: usize,
+    real: Option<RealLessons>,
+}
+
+impl Teacher {
+    /// A teacher with or without real data, for images of `side` pixels.
+    pub fn new(seed: u64, side: usize, real: Option<RealLessons>) -> Self {
+        Self { seed, side, real }
+    }
+
+    /// The real data.
+    pub fn real(&self) -> Option<&RealLessons> {
+        self.real.as_ref()
+    }
+
+    /// Numbers of classes of every attribute an encoder learns.
+    pub fn attribute_classes(&self) -> Vec<usize> {
+        let mut classes = Attributes::CLASSES.to_vec();
+        classes.extend(self.real.as_ref().map(RealLessons::classes).into_iter().flatten());
+        classes
+    }
+
+    /// Texts for the tokenizer.
+    pub fn texts(&self, n: u64) -> impl Iterator<Item = String> + '_ {
+        let phantoms = (0..n).flat_map(|i| {
+            let pair = crate::phantoms::phantom(self.phantom_seed(), i);
+            let mut texts = vec![pair.question.text];
+            for response in pair.responses {
+                texts.push(response.text);
+                let ratings = response.ratings.into_iter().map(|(_, rating)| rating);
+                for rating in ratings.chain([response.conclusion]) {
+                    texts.push(format!(" {}\n", rating.analysis));
+                    texts.push(format!("Score: {}", rating.score));
+                }
+            }
+            texts
+        });
+        phantoms.chain(self.real.iter().flat_map(RealLessons::texts))
+    }
+
+    /// The image of number `index` with its attributes.
+    pub fn observation(&self, stage: &StageConfig, index: u64) -> Observation {
+        let mut rng = self.rng(stage, index);
+        if rng.random_bool(stage.real)
+            && let Some(real) = &self.real
+            && let Some(found) = real.observation(Attributes::CLASSES.len(), &mut rng)
+        {
+            return found;
+        }
+        phantom_lessons::observation(self.phantom_seed(), self.number(stage, index), self.side)
+    }
+
+    /// The sequences of number `index`.
+    pub fn sequences(
+        &self,
+        scribe: &Scribe,
+        stage: &StageConfig,
+        index: u64,
+        member: Option<usize>,
+    ) -> Result<Vec<Sequence>> {
+        let mut rng = self.rng(stage, index);
+        let number = self.number(stage, index);
+        let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
+        if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
+            let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
+                Some(found) => found,
+                None => phantom_lessons::answers(self.phantom_seed(), number, self.side, &mut rng),
+            };
+            return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
+        }
+        let pair = match real.and_then(|r| r.pair(&mut rng)) {
+            Some(found) => found,
+            None => phantom_lessons::pair(self.phantom_seed(), number, self.side, &mut rng),
+        };
+        scribe.evaluations(&pair, lessons(member, &mut rng))
+    }
+
+    fn phantom_seed(&self) -> u64 {
+        self.seed.wrapping_add(PHANTOM_SEED)
+    }
+
+    fn rng(&self, stage: &StageConfig, index: u64) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ name_hash(&stage.name));
+        rng.set_stream(index);
+        rng
+    }
+
+    /// Stages see different phantoms.
+    fn number(&self, stage: &StageConfig, index: u64) -> u64 {
+        (name_hash(&stage.name) << 32).wrapping_add(index)
+    }
+}
+
+/// All members' lessons are shared out over the examples; the costlier and easier ones come less
+/// often. A single member learns its own alone.
+fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
+    match member {
+        Some(3) => Lessons { branches: [false; 3], conclusion: true },
+        Some(i) => Lessons { branches: [0, 1, 2].map(|b| b == i), conclusion: false },
+        None => Lessons {
+            branches: [rng.random_bool(0.5), true, rng.random_bool(0.5)],
+            conclusion: rng.random_bool(0.35),
+        },
+    }
+}
+
+fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}

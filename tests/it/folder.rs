@@ -1,0 +1,141 @@
+//! A folder of cases made for a test, and the program run on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// A temporary folder with `cases/` (the input) and room for outputs.
+pub(crate) struct Folder {
+    dir: tempfile::TempDir,
+}
+
+/// What a program run to its end said.
+pub(crate) struct Said {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// Standard output.
+    pub(crate) out: String,
+    /// Standard error.
+    pub(crate) err: String,
+}
+
+impl Folder {
+    /// A folder without cases.
+    pub(crate) fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("cases/images")).unwrap();
+        Self { dir }
+    }
+
+    /// A folder of `n` good cases, two of which share each image.
+    pub(crate) fn of(n: usize) -> Self {
+        let folder = Self::empty();
+        for i in 0..n.div_ceil(2) {
+            let pixel = image::Luma([u8::try_from(i % 256).unwrap()]);
+            let picture = image::GrayImage::from_pixel(3, 2, pixel);
+            picture
+                .save(folder.path(&format!("cases/images/{i}.png")))
+                .unwrap();
+        }
+        let cases: Vec<Value> = (0..n).map(case).collect();
+        folder.write_cases(&cases);
+        folder
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes `cases/cases.jsonl`.
+    pub(crate) fn write_cases(&self, cases: &[Value]) {
+        let lines: Vec<String> = cases.iter().map(Value::to_string).collect();
+        self.write("cases/cases.jsonl", &(lines.join("\n") + "\n"));
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The lines of a file of records.
+    pub(crate) fn records(&self, out: &str) -> Vec<Value> {
+        let text = self.read(&format!("{out}/records.jsonl"));
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The manifest of an output folder.
+    pub(crate) fn manifest(&self, out: &str) -> Value {
+        serde_json::from_str(&self.read(&format!("{out}/run.json"))).unwrap()
+    }
+
+    /// The program, to be run in this folder, deaf to the environment of the tests.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(self.dir.path());
+        command.args(args);
+        command
+    }
+
+    /// `acem3 judge cases --out OUT --panel scripted:` with more arguments.
+    pub(crate) fn judge(&self, out: &str, more: &[&str]) -> Said {
+        self.run(
+            &[
+                &["judge", "cases", "--out", out, "--panel", "scripted:"],
+                more,
+            ]
+            .concat(),
+        )
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        said(&self.command(args).output().unwrap())
+    }
+}
+
+/// What a finished program said.
+pub(crate) fn said(output: &Output) -> Said {
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout.clone()).unwrap(),
+        err: String::from_utf8(output.stderr.clone()).unwrap(),
+    }
+}
+
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_acem3"));
+    command.current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ACEM3_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Good case number `i`.
+pub(crate) fn case(i: usize) -> Value {
+    json!({
+        "id": format!("c{i}"),
+        "image": format!("images/{}.png", i / 2),
+        "question": format!("what is shown in {i}?"),
+        "responses": [
+            {"model": "alpha", "text": format!("a shadow, {i}")},
+            {"model": "beta", "text": format!("nothing, {i}")},
+        ],
+        "labels": {"final": [4, 1.5]},
+        "meta": {"modality": "ct"},
+        "note": i,
+    })
+}

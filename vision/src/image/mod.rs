@@ -1,0 +1,16 @@
+//! Image files to pixels.
+//!
+//! The result is what Pillow's `convert("RGB")` gives, for the published models were trained on that, with
+//! two differences: the orientation the file states is applied, and a grey image of 16 bits is scaled to
+//! its range instead of being cut off at 255.
+
+mod decode;
+mod error;
+mod format;
+mod jpeg;
+mod rgb;
+mod watched;
+
+pub use decode::{DecodedImage, Limits, decode};
+pub use error::DecodeError;
+pub use format::Format;

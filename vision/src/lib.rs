@@ -1,0 +1,18 @@
+//! Image bytes to patch features: decoding, preprocessing and the vision tower of acem3.
+//!
+//! Shape letters: `b` batch, `s` image side, `p` patches, `t` tokens, `c` hidden size, `c_v` vision hidden
+//! size, `h` heads, `h_kv` key/value heads, `d` head size, `v` vocabulary.
+
+pub mod config;
+pub mod image;
+pub mod ops;
+pub mod processor;
+pub mod resize;
+pub mod tower;
+pub mod vit;
+
+pub use config::{ConfigError, HiddenAct, SelectFeature, Selection, VisionConfig};
+pub use image::{DecodeError, DecodedImage, Format, Limits, decode};
+pub use processor::ImageProcessor;
+pub use tower::VisionTower;
+pub use vit::Vit;

@@ -1,0 +1,457 @@
+//! Images to pixel values, as an encoder was trained to see them.
+//!
+//! The fields are those of a Hugging Face `preprocessor_config.json` for CLIP, so that such a file is read as
+//! it is, and one of our own: how an oblong image becomes square. What a file leaves out is as in CLIP.
+
+use candle::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::image::DecodedImage;
+use crate::resize::{Canvas, Resample, Target, buffer_size, resize};
+
+/// Why an image cannot be brought into the form the encoder expects.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The settings contradict themselves.
+    #[error("image processor: {what}\nhint: check the preprocessor's configuration")]
+    Settings {
+        /// What is wrong, naming the field.
+        what: String,
+    },
+    /// An image so oblong that its resized form would fill the memory.
+    #[error(
+        "an image of {width} x {height} pixels is too oblong to be resized\n\
+         hint: crop it to the part that matters"
+    )]
+    Oblong {
+        /// Width in pixels.
+        width: usize,
+        /// Height in pixels.
+        height: usize,
+    },
+    /// candle could not make the tensor.
+    #[error("pixel values: {0}")]
+    Tensor(#[from] candle::Error),
+}
+
+/// The size that an image is scaled to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "size: expected {\"shortest_edge\": n}, {\"height\": n, \"width\": n} or n"
+)]
+pub enum Size {
+    /// The shorter edge gets this length, the other keeps the proportion.
+    ShortestEdge {
+        /// Pixels.
+        shortest_edge: usize,
+    },
+    /// Both edges, whatever the proportion.
+    Exact {
+        /// Pixels.
+        height: usize,
+        /// Pixels.
+        width: usize,
+    },
+    /// The shorter edge, as older files write it.
+    Number(usize),
+}
+
+/// The size of the middle part that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "crop_size: expected {\"height\": n, \"width\": n} or n"
+)]
+pub enum CropSize {
+    /// Both edges.
+    Exact {
+        /// Pixels.
+        height: usize,
+        /// Pixels.
+        width: usize,
+    },
+    /// A square, as older files write it.
+    Number(usize),
+}
+
+/// What happens to an oblong image before it is scaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pad {
+    /// Nothing.
+    #[default]
+    None,
+    /// It is put into the middle of a square in the mean colour, so that nothing is cut off or distorted
+    /// (`expand2square` of `LLaVA`).
+    Square,
+}
+
+/// How an image becomes pixel values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImageProcessor {
+    /// Whether an oblong image is made square first.
+    pub pad: Pad,
+    /// Whether the image is scaled to `size`.
+    pub do_resize: bool,
+    /// The size it is scaled to.
+    pub size: Size,
+    /// The filter.
+    pub resample: Resample,
+    /// Whether the middle is cut out; not stated, it is if there is a `crop_size`.
+    pub do_center_crop: Option<bool>,
+    /// The size of that middle part.
+    pub crop_size: Option<CropSize>,
+    /// Whether bytes are multiplied by `rescale_factor`.
+    pub do_rescale: bool,
+    /// 1/255, which makes bytes numbers from 0 to 1.
+    pub rescale_factor: f64,
+    /// Whether `image_mean` is subtracted and the rest divided by `image_std`.
+    pub do_normalize: bool,
+    /// For red, green and blue.
+    pub image_mean: [f64; 3],
+    /// For red, green and blue.
+    pub image_std: [f64; 3],
+}
+
+impl Default for ImageProcessor {
+    /// That of `OpenAI`'s CLIP, except that nothing is cut out.
+    fn default() -> Self {
+        Self {
+            pad: Pad::None,
+            do_resize: true,
+            size: Size::ShortestEdge { shortest_edge: 224 },
+            resample: Resample::Bicubic,
+            do_center_crop: None,
+            crop_size: None,
+            do_rescale: true,
+            rescale_factor: 1. / 255.,
+            do_normalize: true,
+            image_mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
+            image_std: [0.268_629_54, 0.261_302_58, 0.275_777_11],
+        }
+    }
+}
+
+/// The most bytes that a resized image or the step before it may take.
+const MOST: usize = 1 << 29;
+
+impl ImageProcessor {
+    /// That of the embedded panel: the whole image on a grey square, scaled to `side` pixels, values from
+    /// −1 to 1.
+    pub fn square(side: usize) -> Self {
+        Self {
+            pad: Pad::Square,
+            size: Size::Exact {
+                height: side,
+                width: side,
+            },
+            do_center_crop: Some(false),
+            image_mean: [0.5; 3],
+            image_std: [0.5; 3],
+            ..Self::default()
+        }
+    }
+
+    /// The pixel values of one image.
+    ///
+    /// # Shapes
+    /// image → (3, s, s) of f32 on the CPU; (3, height, width) where the settings do not yield a square.
+    pub fn preprocess(&self, image: &DecodedImage) -> Result<Tensor, ProcessError> {
+        let seen = self.view(image)?;
+        let (height, width) = (seen.height(), seen.width());
+        let mut values = Vec::with_capacity(3 * width * height);
+        for channel in 0..3 {
+            let table = self.table(channel)?;
+            let pixels = seen.data().as_chunks::<3>().0;
+            values.extend(
+                pixels
+                    .iter()
+                    .filter_map(|pixel| table.get(usize::from(*pixel.get(channel)?)).copied()),
+            );
+        }
+        Ok(Tensor::from_vec(values, (3, height, width), &Device::Cpu)?)
+    }
+
+    /// What the encoder sees of an image: padded, scaled and cut, still as bytes.
+    pub fn view(&self, image: &DecodedImage) -> Result<DecodedImage, ProcessError> {
+        let canvas = self.canvas(image);
+        let target = self.target(&canvas)?;
+        let (width, height) = (target.columns.len(), target.rows.len());
+        let too_oblong = || ProcessError::Oblong {
+            width: image.width(),
+            height: image.height(),
+        };
+        let between = buffer_size(&canvas, &target).filter(|bytes| *bytes <= MOST);
+        let after = width
+            .checked_mul(height)
+            .filter(|pixels| *pixels <= MOST / 3);
+        // The weights of an axis take 16 bytes or so for every pixel along it.
+        if between.is_none() || after.is_none() || canvas.width.max(canvas.height) > MOST / 64 {
+            return Err(too_oblong());
+        }
+        let data = resize(&canvas, &target, self.resample);
+        DecodedImage::from_rgb(width, height, data).ok_or_else(too_oblong)
+    }
+
+    fn canvas<'a>(&self, image: &'a DecodedImage) -> Canvas<'a> {
+        let (width, height) = (image.width(), image.height());
+        let ground = self.image_mean.map(|mean| (mean * 255.) as u8);
+        match self.pad {
+            Pad::None => Canvas {
+                image,
+                width,
+                height,
+                left: 0,
+                top: 0,
+                ground,
+            },
+            Pad::Square => {
+                let side = width.max(height);
+                let (left, top) = ((side - width) / 2, (side - height) / 2);
+                Canvas {
+                    image,
+                    width: side,
+                    height: side,
+                    left,
+                    top,
+                    ground,
+                }
+            }
+        }
+    }
+
+    /// The size after scaling, and the part of it that is kept.
+    fn target(&self, canvas: &Canvas<'_>) -> Result<Target, ProcessError> {
+        let (width, height) = if self.do_resize {
+            match self.size {
+                Size::Exact { height, width } => (width, height),
+                Size::ShortestEdge {
+                    shortest_edge: edge,
+                }
+                | Size::Number(edge) => {
+                    let short = canvas.width.min(canvas.height).max(1);
+                    let scaled = |length: usize| edge.saturating_mul(length) / short;
+                    (scaled(canvas.width), scaled(canvas.height))
+                }
+            }
+        } else {
+            (canvas.width, canvas.height)
+        };
+        if width == 0 || height == 0 {
+            return Err(settings(format!(
+                "`size` is {:?}, expected positive numbers",
+                self.size
+            )));
+        }
+        let Some((crop_width, crop_height)) = self.crop()? else {
+            return Ok(Target {
+                width,
+                height,
+                columns: 0..width,
+                rows: 0..height,
+            });
+        };
+        let (Some(left), Some(top)) = (
+            width.checked_sub(crop_width),
+            height.checked_sub(crop_height),
+        ) else {
+            return Err(settings(format!(
+                "`crop_size` {crop_width} x {crop_height} is larger than the scaled image, \
+                 {width} x {height}"
+            )));
+        };
+        let (left, top) = (left / 2, top / 2);
+        let (columns, rows) = (left..left + crop_width, top..top + crop_height);
+        Ok(Target {
+            width,
+            height,
+            columns,
+            rows,
+        })
+    }
+
+    /// Width and height of the part that is cut out, if one is.
+    fn crop(&self) -> Result<Option<(usize, usize)>, ProcessError> {
+        let size = match (self.do_center_crop, self.crop_size) {
+            (Some(false), _) | (None, None) => return Ok(None),
+            (Some(true), None) => {
+                return Err(settings(
+                    "`do_center_crop` without a `crop_size`".to_owned(),
+                ));
+            }
+            (_, Some(CropSize::Number(edge))) => (edge, edge),
+            (_, Some(CropSize::Exact { height, width })) => (width, height),
+        };
+        if size.0 == 0 || size.1 == 0 {
+            return Err(settings(
+                "`crop_size` is 0, expected a positive number".to_owned(),
+            ));
+        }
+        Ok(Some(size))
+    }
+
+    /// The pixel value of every byte in one channel.
+    fn table(&self, channel: usize) -> Result<Vec<f32>, ProcessError> {
+        let of = |values: &[f64; 3]| values.get(channel).map_or(0., |value| *value as f32);
+        let (mean, std) = (of(&self.image_mean), of(&self.image_std));
+        if self.do_normalize && !(mean.is_finite() && std.is_normal()) {
+            let what = format!("`image_mean` {mean} and `image_std` {std} of a channel");
+            return Err(settings(what));
+        }
+        let value = |byte: u8| {
+            let scale = if self.do_rescale {
+                self.rescale_factor
+            } else {
+                1.
+            };
+            let value = (f64::from(byte) * scale) as f32;
+            if self.do_normalize {
+                (value - mean) / std
+            } else {
+                value
+            }
+        };
+        Ok((0..=u8::MAX).map(value).collect())
+    }
+}
+
+fn settings(what: String) -> ProcessError {
+    ProcessError::Settings { what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(width: usize, height: usize) -> DecodedImage {
+        let data = (0..3 * width * height)
+            .map(|i| (i * 7 % 251) as u8)
+            .collect();
+        DecodedImage::from_rgb(width, height, data).unwrap()
+    }
+
+    fn clip() -> ImageProcessor {
+        let json = r#"{"crop_size": {"height": 6, "width": 6}, "do_center_crop": true,
+            "do_convert_rgb": true, "do_normalize": true, "do_rescale": true, "do_resize": true,
+            "image_mean": [0.5, 0.4, 0.3], "image_std": [0.25, 0.2, 0.1], "resample": 3,
+            "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 8}}"#;
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn hub_files_of_both_ages_are_read() {
+        let new = clip();
+        let old = r#"{"crop_size": 6, "size": 8, "do_center_crop": true, "do_resize": true,
+            "image_mean": [0.5, 0.4, 0.3], "image_std": [0.25, 0.2, 0.1], "resample": 3}"#;
+        let old: ImageProcessor = serde_json::from_str(old).unwrap();
+        let image = image(31, 20);
+        assert_eq!(new.view(&image).unwrap(), old.view(&image).unwrap());
+        assert_eq!(new.preprocess(&image).unwrap().dims(), [3, 6, 6]);
+        let error = serde_json::from_str::<ImageProcessor>(r#"{"size": {"longest_edge": 8}}"#);
+        assert!(error.unwrap_err().to_string().contains("shortest_edge"));
+    }
+
+    #[test]
+    fn the_middle_is_kept() {
+        let image = image(30, 10);
+        let full = ImageProcessor {
+            do_center_crop: Some(false),
+            ..clip()
+        };
+        let full = full.view(&image).unwrap();
+        assert_eq!((full.width(), full.height()), (24, 8));
+        let part = clip().view(&image).unwrap();
+        assert_eq!(part.row(0), &full.row(1)[3 * 9..3 * 15]);
+        assert_eq!(part.row(5), &full.row(6)[3 * 9..3 * 15]);
+    }
+
+    #[test]
+    fn values_are_normalised() {
+        let image = DecodedImage::from_rgb(1, 1, vec![255, 0, 51]).unwrap();
+        let settings = ImageProcessor {
+            do_center_crop: Some(false),
+            do_resize: false,
+            ..clip()
+        };
+        let values = settings.preprocess(&image).unwrap().flatten_all().unwrap();
+        let values = values.to_vec1::<f32>().unwrap();
+        for (value, expected) in values.iter().zip([2., -2., -1.]) {
+            assert!((value - expected).abs() < 1e-6, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn the_preset_shows_all_of_the_image_on_grey() {
+        let white = DecodedImage::from_rgb(20, 10, vec![255; 600]).unwrap();
+        let values = ImageProcessor::square(8).preprocess(&white).unwrap();
+        let rows = values.get(0).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!((rows.len(), rows[0].len()), (8, 8));
+        assert!(rows[0][3].abs() < 0.01 && rows[7][3].abs() < 0.01);
+        assert!((rows[4][0] - 1.).abs() < 1e-6 && (rows[4][7] - 1.).abs() < 1e-6);
+    }
+
+    #[test]
+    fn impossible_settings_are_named() {
+        let image = image(30, 10);
+        let wrong = [
+            (
+                ImageProcessor {
+                    crop_size: Some(CropSize::Number(9)),
+                    ..clip()
+                },
+                "crop_size",
+            ),
+            (
+                ImageProcessor {
+                    crop_size: Some(CropSize::Number(0)),
+                    ..clip()
+                },
+                "crop_size",
+            ),
+            (
+                ImageProcessor {
+                    crop_size: None,
+                    ..clip()
+                },
+                "do_center_crop",
+            ),
+            (
+                ImageProcessor {
+                    size: Size::Number(0),
+                    ..clip()
+                },
+                "size",
+            ),
+            (
+                ImageProcessor {
+                    image_std: [0.; 3],
+                    ..clip()
+                },
+                "image_std",
+            ),
+        ];
+        for (settings, name) in wrong {
+            let error = settings.preprocess(&image).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_endless_strip_is_refused_and_its_middle_is_not() {
+        let strip = image(1, 1 << 20);
+        let whole = ImageProcessor {
+            size: Size::Number(336),
+            do_center_crop: None,
+            crop_size: None,
+            ..clip()
+        };
+        assert!(matches!(
+            whole.view(&strip),
+            Err(ProcessError::Oblong { .. })
+        ));
+        assert!(clip().view(&strip).is_ok());
+        assert!(ImageProcessor::square(64).view(&strip).is_ok());
+    }
+}

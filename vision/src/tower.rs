@@ -1,0 +1,121 @@
+//! The vision tower: a vision transformer and the choice of which of its states are the features.
+
+use candle::{Result, Tensor};
+use candle_nn::VarBuilder;
+
+use crate::config::{SelectFeature, Selection, VisionConfig};
+use crate::vit::Vit;
+
+/// Images in, patch features out.
+#[derive(Clone, Debug)]
+pub struct VisionTower {
+    vit: Vit,
+    config: VisionConfig,
+    selection: Selection,
+    state: usize,
+}
+
+impl VisionTower {
+    /// Loads the encoder under `vb` (see [`Vit::load`]). A selection of a layer that does not exist is an
+    /// error that names it.
+    pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
+        let state = selection.layers(config).map_err(candle::Error::wrap)?;
+        let vit = Vit::load(vb, config)?;
+        Ok(Self {
+            vit,
+            config: config.clone(),
+            selection,
+            state,
+        })
+    }
+
+    /// The patch features of images, differentiable. Blocks above the selected state are not run.
+    ///
+    /// # Shapes
+    /// pixel values (b, 3, s, s) → (b, p, `c_v`), `p` being [`Self::tokens`].
+    pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
+        let state = self.vit.hidden_state(pixel_values, self.state)?;
+        match self.selection.select_feature {
+            SelectFeature::ClsPatch => Ok(state),
+            SelectFeature::Patch => state.narrow(1, 1, self.tokens())?.contiguous(),
+        }
+    }
+
+    /// Features per image.
+    pub fn tokens(&self) -> usize {
+        self.config.tokens(self.selection)
+    }
+
+    /// Width `c_v` of a feature.
+    pub fn hidden_size(&self) -> usize {
+        self.config.hidden_size
+    }
+
+    /// The encoder's sizes.
+    pub fn config(&self) -> &VisionConfig {
+        &self.config
+    }
+
+    /// Which state and tokens are the features.
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// The encoder itself, for whom every state matters.
+    pub fn vit(&self) -> &Vit {
+        &self.vit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::tiny;
+    use candle::{DType, Device, IndexOp};
+    use candle_nn::VarMap;
+
+    #[test]
+    fn features_are_the_selected_tokens_of_the_selected_state() {
+        let map = VarMap::new();
+        let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
+        let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
+        let flat = |t: Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        for (select_layer, state) in [(-1, 3), (-2, 2), (0, 0)] {
+            let selection = Selection {
+                select_layer,
+                select_feature: SelectFeature::Patch,
+            };
+            let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
+            let features = tower.forward(&pixels).unwrap();
+            assert_eq!(features.dims(), [2, tower.tokens(), tower.hidden_size()]);
+            let states = tower.vit().hidden_states(&pixels, state).unwrap();
+            assert_eq!(flat(features), flat(states[state].i((.., 1..)).unwrap()));
+            let selection = Selection {
+                select_feature: SelectFeature::ClsPatch,
+                ..selection
+            };
+            let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
+            assert_eq!(
+                flat(tower.forward(&pixels).unwrap()),
+                flat(states[state].clone())
+            );
+        }
+    }
+
+    #[test]
+    fn a_layer_that_does_not_exist_is_an_error() {
+        let map = VarMap::new();
+        let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
+        let selection = Selection {
+            select_layer: 4,
+            select_feature: SelectFeature::Patch,
+        };
+        let error = VisionTower::load(&vb, &tiny(), selection)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("`select_layer` 4 of an encoder with 3 layers"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! A linear layer whose bias has a fast gradient (see [`crate::ops`]).
+
+use candle::{Result, Tensor};
+use candle_nn::{Init, VarBuilder};
+
+use crate::ops::add_bias;
+
+/// `x · weightᵀ + bias`.
+#[derive(Clone, Debug)]
+pub(super) struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    /// Loads `weight` (out, in) and `bias` (out).
+    pub(super) fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
+        let init = Init::Randn {
+            mean: 0.,
+            stdev: 0.02,
+        };
+        let weight = vb.get_with_hints((output, input), "weight", init)?;
+        let bias = vb.get_with_hints(output, "bias", Init::Const(0.))?;
+        Ok(Self { weight, bias })
+    }
+
+    /// Applies the layer to every row.
+    ///
+    /// # Shapes
+    /// (n, in) → (n, out).
+    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        add_bias(&x.matmul(&self.weight.t()?)?, &self.bias)
+    }
+}
