@@ -182,7 +182,9 @@ impl Aside {
             Ok(())
         };
         attempt().with_context(|| format!("cannot read {}", self.path.display()))?;
-        used.iter().for_each(|key| self.used(key));
+        for key in &used {
+            self.used(key);
+        }
         Ok(())
     }
 }

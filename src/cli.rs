@@ -68,11 +68,13 @@ pub struct Verbosity {
         long,
         global = true,
         env = "ACEM3_VERBOSE",
-        conflicts_with = "quiet"
+        conflicts_with = "quiet",
+        help_heading = "Messages"
     )]
     #[arg(value_parser = FalseyValueParser::new())]
     pub verbose: bool,
     /// Say nothing but errors and results
+    #[arg(help_heading = "Messages")]
     #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = FalseyValueParser::new())]
     pub quiet: bool,
 }
@@ -82,13 +84,9 @@ pub struct Verbosity {
 pub struct SourceArgs {
     /// A folder, a JSONL file, or a data set (VQA-RAD, SLAKE, Path-VQA) as it was released
     pub path: PathBuf,
-    /// Answers of a model: JSONL with `question_id`, `text` and `model_id` on each line (repeatable)
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "ACEM3_ANSWERS",
-        value_delimiter = ','
-    )]
+    /// Answers of a model, or a folder of such files: JSONL with `question_id`, `text` and
+    /// `model_id` on each line (repeatable)
+    #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
     pub answers: Vec<PathBuf>,
     /// Which split to take where a folder holds several (train, validate, ...)
     #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]

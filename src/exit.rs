@@ -60,14 +60,18 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
     if is_broken_pipe(&error) {
         return Exit::Done.into();
     }
-    let exit = if error.downcast_ref::<Stopped>().is_some() {
-        Exit::Engine
-    } else {
-        Exit::Usage
-    };
+    let exit = exit_of(&error);
     // Nobody is left to be told when stderr is gone.
     let _ = io::stderr().write_all(describe(&error).as_bytes());
     exit.into()
+}
+
+fn exit_of(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<Stopped>().is_some() {
+        Exit::Engine
+    } else {
+        Exit::Usage
+    }
 }
 
 /// The error as it is printed.
@@ -134,10 +138,9 @@ mod tests {
 
     #[test]
     fn only_a_marked_error_is_the_engine_s() {
-        let plain: anyhow::Result<Exit> = Err(anyhow!("bad flag"));
-        assert_eq!(finish(plain), ExitCode::from(2));
-        let marked = Err::<Exit, _>(anyhow!("cuda")).context(Stopped("judge failed".to_owned()));
-        assert_eq!(finish(marked), ExitCode::from(4));
+        assert_eq!(exit_of(&anyhow!("bad flag")), Exit::Usage);
+        let marked = anyhow!("cuda").context(Stopped("the judge failed".to_owned()));
+        assert_eq!(exit_of(&marked.context("at case 3")), Exit::Engine);
     }
 
     #[test]

@@ -7,18 +7,20 @@
 //! from then on records are appended, and verdicts that were set aside are used again wherever
 //! their key fits. A replay holds one line in memory, however long the file is.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
 use crate::aside::Aside;
 use crate::exit::Stopped;
+use crate::folder::{FolderLock, unused};
 use crate::key::{Digest, Provenance, judge_digest};
-use crate::lock::FolderLock;
-use crate::manifest::Manifest;
+use crate::manifest;
 use crate::record::{Outcome, Record, SCHEMA};
+use crate::replay::Replay;
+use crate::torn;
 
 /// The name of the file of records in the folder of a run.
 pub const RECORDS: &str = "records.jsonl";
@@ -34,18 +36,6 @@ pub struct Journal {
     cut: Option<u64>,
     /// Held until the journal is dropped.
     _lock: FolderLock,
-}
-
-/// The records that are there already, as far as they have been compared.
-#[derive(Debug)]
-struct Replay {
-    reader: BufReader<File>,
-    /// Where `line` starts, in bytes.
-    offset: u64,
-    /// The next line with its break; empty at the end of the file.
-    line: Vec<u8>,
-    /// How many lines were kept.
-    kept: u64,
 }
 
 impl Journal {
@@ -65,15 +55,8 @@ impl Journal {
             .create(true)
             .open(&path)
             .with_context(place)?;
-        let torn = drop_torn_line(&mut file).with_context(place)?;
-        let reader = BufReader::new(File::open(&path).with_context(place)?);
-        let mut replay = Replay {
-            reader,
-            offset: 0,
-            line: Vec::new(),
-            kept: 0,
-        };
-        replay.read().with_context(place)?;
+        let torn = torn::cut(&mut file).with_context(place)?;
+        let replay = Replay::open(&path).with_context(place)?;
         check_judge(folder, &replay.line, provenance)?;
         let aside = Aside::open(folder)?;
         Ok(Self {
@@ -85,11 +68,6 @@ impl Journal {
             cut: None,
             _lock: lock,
         })
-    }
-
-    /// Whether a folder holds records.
-    pub fn exists(folder: &Path) -> bool {
-        fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
     }
 
     /// Where the records are.
@@ -183,50 +161,6 @@ impl Journal {
     }
 }
 
-impl Replay {
-    /// Reads the next line; leaves `line` empty at the end of the file.
-    fn read(&mut self) -> std::io::Result<()> {
-        self.line.clear();
-        self.reader.read_until(b'\n', &mut self.line)?;
-        Ok(())
-    }
-
-    fn keep(&mut self) -> std::io::Result<()> {
-        self.offset += self.line.len() as u64;
-        self.kept += 1;
-        self.read()
-    }
-
-    fn record(&self) -> Option<Record> {
-        serde_json::from_slice(&self.line).ok()
-    }
-}
-
-/// Cuts an unfinished last line off, and gives the number of its bytes.
-fn drop_torn_line(file: &mut File) -> std::io::Result<u64> {
-    const BLOCK: u64 = 1 << 16;
-    let length = file.metadata()?.len();
-    let mut end = length;
-    let mut block = Vec::new();
-    while end > 0 {
-        let start = end.saturating_sub(BLOCK);
-        file.seek(SeekFrom::Start(start))?;
-        block.clear();
-        Read::by_ref(file)
-            .take(end - start)
-            .read_to_end(&mut block)?;
-        if let Some(last) = block.iter().rposition(|byte| *byte == b'\n') {
-            end = start + last as u64 + 1;
-            break;
-        }
-        end = start;
-    }
-    if end < length {
-        file.set_len(end)?;
-    }
-    Ok(length - end)
-}
-
 /// Refuses to add to the records of another program or judge.
 fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::Result<()> {
     if line.is_empty() {
@@ -251,66 +185,18 @@ fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::R
             "{}: holds verdicts of another judge{}\n{other}; with the former settings this one \
              would be resumed",
             place.display(),
-            differences(folder, provenance)
+            manifest::differences(folder, provenance)
         );
     }
     Ok(())
 }
 
-/// What is different about the judge, as far as the manifest of the folder tells.
-fn differences(folder: &Path, provenance: &Provenance) -> String {
-    let Ok(manifest) = Manifest::read(folder) else {
-        return String::new();
-    };
-    let mut names: Vec<_> = manifest
-        .provenance
-        .keys()
-        .chain(provenance.keys())
-        .collect();
-    names.sort();
-    names.dedup();
-    let of = |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| brief(v));
-    let differing = names
-        .iter()
-        .filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
-    let parts: Vec<String> = differing
-        .map(|n| {
-            format!(
-                "{n} was {}, is {}",
-                of(&manifest.provenance, n),
-                of(provenance, n)
-            )
-        })
-        .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", parts.join("; "))
-    }
-}
-
-/// A value short enough for a message; hashes are told apart by their beginning.
-fn brief(value: &str) -> String {
-    let mut text: String = value.chars().take(24).collect();
-    if text.len() < value.len() {
-        text.push('…');
-    }
-    text
-}
-
-/// The first name beside this folder that is not taken: `demo-2`, `demo-3`, …
-pub fn unused(folder: &Path) -> PathBuf {
-    let name = folder
-        .file_name()
-        .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let named = (2_u32..).map(|n| folder.with_file_name(format!("{name}-{n}")));
-    let mut free = named.filter(|path| !path.exists());
-    free.next().unwrap_or_else(|| folder.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::aside::ASIDE;
     use crate::cases::Reason;
     use crate::judge::Unscored;
     use crate::key::pair_key;
@@ -367,6 +253,10 @@ mod tests {
         fs::read_to_string(folder.join(RECORDS)).unwrap()
     }
 
+    fn aside(folder: &Path) -> String {
+        fs::read_to_string(folder.join(ASIDE)).unwrap()
+    }
+
     fn lines(records: &[Record]) -> String {
         records.iter().map(|r| r.line().unwrap()).collect()
     }
@@ -381,7 +271,7 @@ mod tests {
             let left = whole[..cut].matches('\n').count();
             assert_eq!(go(dir.path(), &all, true), left, "cut at {cut}");
             assert_eq!(text(dir.path()), whole, "cut at {cut}");
-            assert!(!dir.path().join(crate::aside::ASIDE).exists());
+            assert!(!dir.path().join(ASIDE).exists());
         }
     }
 
@@ -399,13 +289,11 @@ mod tests {
         ];
         assert_eq!(go(dir.path(), &new, true), 3);
         assert_eq!(text(dir.path()), lines(&new));
-        let aside = fs::read_to_string(dir.path().join(crate::aside::ASIDE)).unwrap();
-        assert_eq!(aside, lines(&old[1..2]));
+        assert_eq!(aside(dir.path()), lines(&old[1..2]));
         // Back to the first input: all is there, wherever it lay.
         assert_eq!(go(dir.path(), &old, true), 4);
         assert_eq!(text(dir.path()), lines(&old));
-        let aside = fs::read_to_string(dir.path().join(crate::aside::ASIDE)).unwrap();
-        assert_eq!(aside, lines(&new[1..2]));
+        assert_eq!(aside(dir.path()), lines(&new[1..2]));
     }
 
     #[test]
@@ -422,8 +310,7 @@ mod tests {
         assert_eq!(go(dir.path(), &new[..2], false), 1);
         assert_eq!(go(dir.path(), &new, true), 4);
         assert_eq!(text(dir.path()), lines(&new));
-        let aside = fs::read_to_string(dir.path().join(crate::aside::ASIDE)).unwrap();
-        assert_eq!(aside, lines(&old[1..2]));
+        assert_eq!(aside(dir.path()), lines(&old[1..2]));
     }
 
     #[test]
@@ -435,15 +322,18 @@ mod tests {
         assert_eq!(text(dir.path()), lines(&all[..1]));
         assert_eq!(go(dir.path(), &all, true), 3);
         assert_eq!(text(dir.path()), lines(&all));
-        assert!(!dir.path().join(crate::aside::ASIDE).exists());
+        assert!(!dir.path().join(ASIDE).exists());
     }
 
     #[test]
     fn damage_in_the_middle_costs_only_what_is_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
-        let damaged = lines(&all).replace("to 2", "\u{0}\u{0}");
-        fs::write(dir.path().join(RECORDS), damaged).unwrap();
+        fs::write(
+            dir.path().join(RECORDS),
+            lines(&all).replace("to 2", "\u{0}"),
+        )
+        .unwrap();
         assert_eq!(go(dir.path(), &all, true), 2);
         assert_eq!(text(dir.path()), lines(&all));
     }

@@ -218,7 +218,11 @@ mod tests {
         };
         let judgement = Judgement::of(&verdict).unwrap();
         assert_eq!(judgement.order, Order::Greater);
-        assert_eq!(judgement.scores, [3.0, 2.0]);
+        assert!(
+            serde_json::to_string(&judgement)
+                .unwrap()
+                .contains(r#""scores":[3.0,2.0]"#)
+        );
         assert_eq!(judgement.flip, Some(true));
         assert_eq!(judgement.orders[0].conclusion.analyses, None);
         let text = serde_json::to_string(&judgement).unwrap();

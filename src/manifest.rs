@@ -134,3 +134,44 @@ impl Manifest {
         attempt().with_context(|| format!("cannot write {}", path.display()))
     }
 }
+
+/// What is different about the judge, as far as the manifest of the folder tells.
+pub fn differences(folder: &Path, provenance: &Provenance) -> String {
+    let Ok(manifest) = Manifest::read(folder) else {
+        return String::new();
+    };
+    let mut names: Vec<_> = manifest
+        .provenance
+        .keys()
+        .chain(provenance.keys())
+        .collect();
+    names.sort();
+    names.dedup();
+    let of = |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| brief(v));
+    let differing = names
+        .iter()
+        .filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
+    let parts: Vec<String> = differing
+        .map(|n| {
+            format!(
+                "{n} was {}, is {}",
+                of(&manifest.provenance, n),
+                of(provenance, n)
+            )
+        })
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", parts.join("; "))
+    }
+}
+
+/// A value short enough for a message; hashes are told apart by their beginning.
+fn brief(value: &str) -> String {
+    let mut text: String = value.chars().take(24).collect();
+    if text.len() < value.len() {
+        text.push('…');
+    }
+    text
+}

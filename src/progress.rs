@@ -140,10 +140,12 @@ impl View {
         let style = ProgressStyle::with_template(template);
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
         // A template that did not parse would cost the looks only.
-        Self::Bar(match style {
+        let bar = match style {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
-        })
+        };
+        bar.set_message("the first verdict is on its way");
+        Self::Bar(bar)
     }
 }
 
@@ -172,6 +174,9 @@ fn state(tally: &Tally, speed: Option<(f64, f64)>) -> String {
 
 /// Seconds as a person says them.
 pub fn duration(seconds: f64) -> String {
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
     let whole = seconds.round() as u64;
     match whole {
         0..60 => format!("{whole} s"),
@@ -199,6 +204,7 @@ mod tests {
 
     #[test]
     fn durations_are_said_in_two_units() {
+        assert_eq!(duration(0.04), "0.0 s");
         assert_eq!(duration(59.4), "59 s");
         assert_eq!(duration(61.0), "1 min 01 s");
         assert_eq!(duration(7_260.0), "2 h 01 min");

@@ -30,7 +30,7 @@ const WINDOW: usize = 1024;
 /// How to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Pairs per batch.
+    /// Pairs per batch, at most.
     pub batch_size: usize,
     /// Judge each model against this one, instead of all pairs.
     pub baseline: Option<String>,
@@ -51,6 +51,9 @@ pub struct Run<'a> {
     tally: Tally,
     window: VecDeque<Slot>,
     waiting: usize,
+    /// The size of the next batch. It grows from one to the planned size, so that the first
+    /// verdict is there soon.
+    size: usize,
     pixels: u64,
 }
 
@@ -87,6 +90,7 @@ impl<'a> Run<'a> {
             tally: Tally::default(),
             window: VecDeque::new(),
             waiting: 0,
+            size: 1,
             pixels: 0,
         }
     }
@@ -113,7 +117,7 @@ impl<'a> Run<'a> {
             .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
         for entry in cases.take(limit) {
             match entry {
-                Ok(case) => self.case(Arc::new(case), interrupt)?,
+                Ok(case) => self.case(&Arc::new(case), interrupt)?,
                 Err(problem) => self.problem(&problem)?,
             }
             if interrupt.requested() {
@@ -133,11 +137,11 @@ impl<'a> Run<'a> {
         self.unscored(subject, problem.reason, problem.message.clone(), true)
     }
 
-    fn case(&mut self, case: Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let pairs = match pairs(&case, self.plan.baseline.as_deref()) {
+    fn case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let pairs = match pairs(case, self.plan.baseline.as_deref()) {
             Ok(pairs) => pairs,
             Err(message) => {
-                let subject = Subject::of_case(&case, &self.digest);
+                let subject = Subject::of_case(case, &self.digest);
                 return self.unscored(subject, Reason::Parse, message, true);
             }
         };
@@ -147,7 +151,7 @@ impl<'a> Run<'a> {
             if interrupt.requested() {
                 break;
             }
-            self.pair(&case, pair, image.as_ref(), i == last)?;
+            self.pair(case, pair, image.as_ref(), i == last)?;
         }
         Ok(())
     }
@@ -227,7 +231,7 @@ impl<'a> Run<'a> {
             self.progress.show(&self.tally);
             return Ok(());
         }
-        let full = self.waiting >= self.plan.batch_size || self.pixels >= BATCH_PIXELS;
+        let full = self.waiting >= self.size || self.pixels >= BATCH_PIXELS;
         if full || self.window.len() >= WINDOW {
             self.flush()
         } else {
@@ -261,6 +265,7 @@ impl<'a> Run<'a> {
                 slot.step = Step::Ready(outcome, Origin::Judge);
             }
             (self.waiting, self.pixels) = (0, 0);
+            self.size = (2 * self.size).min(self.plan.batch_size.max(1));
         }
         self.write_ready()?;
         self.journal.sync()?;

@@ -246,17 +246,6 @@ mod tests {
     use crate::cases::Reason;
 
     fn tally() -> Tally {
-        let mut tally = Tally::default();
-        tally.counts = Counts {
-            cases: 3,
-            records: 4,
-            judged: 3,
-            reused: 1,
-            ..Counts::default()
-        };
-        tally.counts.unscored.insert(Reason::Image, 1);
-        tally.both_orders = 3;
-        tally.flipped = 1;
         let good = ModelTally {
             pairs: 4,
             judged: 3,
@@ -271,8 +260,23 @@ mod tests {
             pairs: 1,
             ..ModelTally::default()
         };
-        tally.models = [("a".to_owned(), none), ("good one".to_owned(), good)].into();
-        tally
+        let unscored = [(Reason::Image, 1)].into();
+        let counts = Counts {
+            cases: 3,
+            records: 4,
+            judged: 3,
+            reused: 1,
+            unscored,
+            ..Counts::default()
+        };
+        let models = [("a".to_owned(), none), ("good one".to_owned(), good)].into();
+        Tally {
+            counts,
+            models,
+            both_orders: 3,
+            flipped: 1,
+            fresh: 2,
+        }
     }
 
     #[test]

@@ -42,7 +42,11 @@ impl Answers {
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
         let mut answers = Self::default();
         for path in paths {
-            let files = if path.is_dir() { folder(path)? } else { vec![path.clone()] };
+            let files = if path.is_dir() {
+                folder(path)?
+            } else {
+                vec![path.clone()]
+            };
             if files.is_empty() {
                 bail!(
                     "{}: the folder holds no .jsonl file\nhint: answers are lines of \
@@ -69,7 +73,10 @@ impl Answers {
 
     fn read_file(&mut self, path: &Path) -> Result<()> {
         let opened = File::open(path).with_context(|| {
-            format!("answers file {} cannot be opened\nhint: check --answers", path.display())
+            format!(
+                "answers file {} cannot be opened\nhint: check --answers",
+                path.display()
+            )
         })?;
         let file = self.files.len();
         self.files.push(path.into());
@@ -80,8 +87,17 @@ impl Answers {
             };
             let added = parsed.and_then(|(question, text, model)| {
                 let model = model.unwrap_or_else(|| stem(path));
-                self.add(&question, &model, Answer { model: 0, file, line, text })
-                    .map_err(|fault| (Some(question), fault))
+                self.add(
+                    &question,
+                    &model,
+                    Answer {
+                        model: 0,
+                        file,
+                        line,
+                        text,
+                    },
+                )
+                .map_err(|fault| (Some(question), fault))
             });
             if let Err((id, fault)) = added {
                 self.problems.push(Problem::parse(path, line, id, fault));
@@ -91,10 +107,14 @@ impl Answers {
     }
 
     fn add(&mut self, question: &str, model: &str, mut answer: Answer) -> Result<(), String> {
-        answer.model = self.models.iter().position(|m| m == model).unwrap_or_else(|| {
-            self.models.push(model.to_owned());
-            self.models.len() - 1
-        });
+        answer.model = self
+            .models
+            .iter()
+            .position(|m| m == model)
+            .unwrap_or_else(|| {
+                self.models.push(model.to_owned());
+                self.models.len() - 1
+            });
         match self.by_question.entry(question.to_owned()) {
             Entry::Vacant(slot) => {
                 slot.insert(vec![answer]);
@@ -144,7 +164,10 @@ impl Answers {
                 }
                 Some(answer) => {
                     let text = answer.text.to_string();
-                    responses.push(Response { model: model.clone(), text });
+                    responses.push(Response {
+                        model: model.clone(),
+                        text,
+                    });
                     attached += 1;
                 }
                 None if own => {}
@@ -171,7 +194,9 @@ pub(super) fn folder(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in path.read_dir().with_context(unreadable)? {
         let file = entry.with_context(unreadable)?.path();
-        let jsonl = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("jsonl"));
+        let jsonl = file
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("jsonl"));
         if jsonl && file.is_file() {
             files.push(file);
         }
@@ -181,7 +206,9 @@ pub(super) fn folder(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_stem()
+        .map(|s| s.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 type Parsed = (String, Box<str>, Option<String>);
@@ -191,20 +218,33 @@ fn parse(line: &str) -> Result<Parsed, String> {
     let Value::Object(mut fields) = value else {
         return Err(format!("the line is {}, expected an object", kind(&value)));
     };
-    let question = fields.get("question_id").ok_or("field `question_id` is missing")?;
+    let question = fields
+        .get("question_id")
+        .ok_or("field `question_id` is missing")?;
     let question = id_text(question).ok_or_else(|| {
-        format!("field `question_id` is {}, expected a number or a string", kind(question))
+        format!(
+            "field `question_id` is {}, expected a number or a string",
+            kind(question)
+        )
     })?;
     let text = match fields.get_mut("text").map(Value::take) {
         Some(Value::String(text)) => text.into_boxed_str(),
-        Some(other) => return Err(format!("field `text` is {}, expected a string", kind(&other))),
+        Some(other) => {
+            return Err(format!(
+                "field `text` is {}, expected a string",
+                kind(&other)
+            ));
+        }
         None => return Err("field `text` is missing".into()),
     };
     let model = match fields.get_mut("model_id").map(Value::take) {
         Some(Value::String(model)) => Some(model.trim().to_owned()).filter(|m| !m.is_empty()),
         None | Some(Value::Null) => None,
         Some(other) => {
-            return Err(format!("field `model_id` is {}, expected a string", kind(&other)));
+            return Err(format!(
+                "field `model_id` is {}, expected a string",
+                kind(&other)
+            ));
         }
     };
     Ok((question, text, model))
@@ -217,7 +257,9 @@ mod tests {
 
     fn attach(answers: &Answers, key: &str) -> Result<Vec<Response>, String> {
         let mut responses = Vec::new();
-        answers.attach(&[key.to_owned()], &mut responses).map(|_| responses)
+        answers
+            .attach(&[key.to_owned()], &mut responses)
+            .map(|_| responses)
     }
 
     #[test]
@@ -236,12 +278,27 @@ mod tests {
         let answers = Answers::read(&[dir.path().to_path_buf()]).unwrap();
         assert!(answers.problems.is_empty(), "{:?}", answers.problems);
         assert_eq!((answers.count(), answers.files().count()), (5, 2));
-        let models: Vec<_> = attach(&answers, "1").unwrap().into_iter().map(|r| r.model).collect();
+        let models: Vec<_> = attach(&answers, "1")
+            .unwrap()
+            .into_iter()
+            .map(|r| r.model)
+            .collect();
         assert_eq!(models, ["a", "bee"]);
         let empty = attach(&answers, "2").unwrap_err();
-        assert!(empty.contains("model a") && empty.contains("line 3"), "{empty}");
-        assert!(attach(&answers, "3").unwrap_err().contains("model bee has no answer"));
-        assert!(attach(&answers, "4").unwrap_err().contains("none of the 2 models"));
+        assert!(
+            empty.contains("model a") && empty.contains("line 3"),
+            "{empty}"
+        );
+        assert!(
+            attach(&answers, "3")
+                .unwrap_err()
+                .contains("model bee has no answer")
+        );
+        assert!(
+            attach(&answers, "4")
+                .unwrap_err()
+                .contains("none of the 2 models")
+        );
     }
 
     #[test]
@@ -250,7 +307,12 @@ mod tests {
         let path = dir.path().join("b.jsonl");
         fs::write(&path, "{\"question_id\": 1, \"text\": \"no\"}\n").unwrap();
         let answers = Answers::read(&[path]).unwrap();
-        let own = |model: &str| vec![Response { model: model.into(), text: "yes".into() }];
+        let own = |model: &str| {
+            vec![Response {
+                model: model.into(),
+                text: "yes".into(),
+            }]
+        };
         let mut responses = own("a");
         assert_eq!(answers.attach(&["1".into()], &mut responses), Ok(1));
         assert_eq!(responses[1].text, "no");
@@ -277,12 +339,26 @@ mod tests {
         ];
         fs::write(&path, lines.join("\n")).unwrap();
         let answers = Answers::read(&[path]).unwrap();
-        let seen: Vec<_> =
-            answers.problems.iter().map(|p| (p.line, p.id.as_deref().unwrap_or("-"))).collect();
-        let expected =
-            [(2, "2"), (3, "-"), (4, "-"), (5, "3"), (6, "4"), (7, "5"), (8, "1")];
+        let seen: Vec<_> = answers
+            .problems
+            .iter()
+            .map(|p| (p.line, p.id.as_deref().unwrap_or("-")))
+            .collect();
+        let expected = [
+            (2, "2"),
+            (3, "-"),
+            (4, "-"),
+            (5, "3"),
+            (6, "4"),
+            (7, "5"),
+            (8, "1"),
+        ];
         assert_eq!(seen, expected);
-        assert!(answers.problems[6].message.contains("line 1"), "{}", answers.problems[6]);
+        assert!(
+            answers.problems[6].message.contains("line 1"),
+            "{}",
+            answers.problems[6]
+        );
         assert!(Answers::read(&[dir.path().join("none.jsonl")]).is_err());
     }
 }

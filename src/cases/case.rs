@@ -104,7 +104,13 @@ impl Problem {
     /// A problem of reading ([`Reason::Parse`]).
     pub fn parse(file: &Path, line: u64, id: Option<String>, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { file: file.to_path_buf(), line, id, reason: Reason::Parse, message }
+        Self {
+            file: file.to_path_buf(),
+            line,
+            id,
+            reason: Reason::Parse,
+            message,
+        }
     }
 }
 

@@ -72,7 +72,10 @@ fn open(path: &Path) -> Result<Table> {
     let delimiter = delimiter(path).with_context(context)?;
     let file = File::open(path).with_context(context)?;
     let mut builder = ReaderBuilder::new();
-    builder.delimiter(delimiter).flexible(true).terminator(Terminator::Any(b'\n'));
+    builder
+        .delimiter(delimiter)
+        .flexible(true)
+        .terminator(Terminator::Any(b'\n'));
     Ok(builder.from_reader(file.chain(&b"\n"[..])))
 }
 
@@ -97,8 +100,12 @@ fn next_row(reader: &mut Table) -> ::csv::Result<Option<(u64, ByteRecord)>> {
 /// Spreadsheets of some languages write `;` between columns, others a tab.
 fn delimiter(path: &Path) -> io::Result<u8> {
     let mut header = Vec::new();
-    BufReader::new(File::open(path)?).take(1 << 16).read_until(b'\n', &mut header)?;
-    let found = [b',', b';', b'\t'].into_iter().find(|delimiter| header.contains(delimiter));
+    BufReader::new(File::open(path)?)
+        .take(1 << 16)
+        .read_until(b'\n', &mut header)?;
+    let found = [b',', b';', b'\t']
+        .into_iter()
+        .find(|delimiter| header.contains(delimiter));
     Ok(found.unwrap_or(b','))
 }
 
@@ -123,7 +130,13 @@ fn columns(reader: &mut Table, path: &Path) -> Result<Columns> {
             names.join(", ")
         );
     };
-    Ok(Columns { id, image, question, reference: find("reference"), names })
+    Ok(Columns {
+        id,
+        image,
+        question,
+        reference: find("reference"),
+        names,
+    })
 }
 
 type Fault = (Option<String>, String);
@@ -147,10 +160,16 @@ fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Re
     };
     let question = cell(columns.question).map_err(with_id)?.to_owned();
     let reference = columns.reference.map(cell).transpose().map_err(with_id)?;
-    let reference = reference.filter(|r| !r.trim().is_empty()).map(str::to_owned);
+    let reference = reference
+        .filter(|r| !r.trim().is_empty())
+        .map(str::to_owned);
     let mut meta = Map::new();
     for (index, name) in columns.names.iter().enumerate() {
-        let known = [Some(columns.id), Some(columns.image), Some(columns.question)];
+        let known = [
+            Some(columns.id),
+            Some(columns.image),
+            Some(columns.question),
+        ];
         if !known.contains(&Some(index)) && columns.reference != Some(index) {
             let value = cell(index).map_err(with_id)?;
             meta.insert(name.clone(), Value::from(value));
@@ -168,7 +187,11 @@ fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Re
         extra: Map::new(),
         line,
     };
-    Ok(Draft { case, keys, file: Arc::clone(file) })
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+    })
 }
 
 fn cell<'r>(row: &'r ByteRecord, index: usize, columns: &Columns) -> Result<&'r str, String> {
@@ -206,13 +229,22 @@ mod tests {
         assert_eq!(first.reference.as_deref(), Some("here"));
         assert!(matches!(&first.image, Some(ImageSource::File(p)) if p.ends_with("images/a.png")));
         let second = &drafts[1].as_ref().unwrap().case;
-        assert_eq!((&second.image, &second.reference, second.line), (&None, &None, 6));
+        assert_eq!(
+            (&second.image, &second.reference, second.line),
+            (&None, &None, 6)
+        );
     }
 
     #[test]
     fn names_the_missing_column() {
-        let error = read(b"id,picture,question\n1,a.png,q\n").err().unwrap().to_string();
-        assert!(error.contains("no column image") && error.contains("hint:"), "{error}");
+        let error = read(b"id,picture,question\n1,a.png,q\n")
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains("no column image") && error.contains("hint:"),
+            "{error}"
+        );
         assert!(read(b"").is_err());
     }
 
@@ -220,9 +252,15 @@ mod tests {
     fn one_bad_row_is_one_problem() {
         let table = b"id;image;question\n1;;q\n2;a.png\n;a.png;q\n4;a.png;\xFF\n5;a.png;q\n";
         let drafts = read(table).unwrap();
-        let lines: Vec<_> =
-            drafts.iter().filter_map(|d| d.as_ref().err()).map(|p| (p.line, p.id.clone())).collect();
-        assert_eq!(lines, [(3, Some("2".into())), (4, None), (5, Some("4".into()))]);
+        let lines: Vec<_> = drafts
+            .iter()
+            .filter_map(|d| d.as_ref().err())
+            .map(|p| (p.line, p.id.clone()))
+            .collect();
+        assert_eq!(
+            lines,
+            [(3, Some("2".into())), (4, None), (5, Some("4".into()))]
+        );
         assert_eq!(drafts.iter().filter(|d| d.is_ok()).count(), 2);
     }
 }

@@ -54,7 +54,11 @@ impl Assembly {
 
     /// The case of a draft, or why there is none.
     pub(super) fn finish(&mut self, draft: Draft) -> Entry {
-        let Draft { mut case, keys, file } = draft;
+        let Draft {
+            mut case,
+            keys,
+            file,
+        } = draft;
         match self.complete(&mut case, &keys) {
             Ok(()) => Ok(case),
             Err(fault) => Err(Problem::parse(&file, case.line, Some(case.id), fault)),
@@ -102,7 +106,11 @@ impl Assembly {
             [one] => format!("one response (model {one})"),
             many => format!("{n} responses ({})", many.join(", ")),
         };
-        let needed = if least == 2 { "two".to_owned() } else { least.to_string() };
+        let needed = if least == 2 {
+            "two".to_owned()
+        } else {
+            least.to_string()
+        };
         let reference = match &case.reference {
             Some(_) if !self.with_reference => ", or --with-reference to judge the reference too",
             _ => "",
@@ -122,7 +130,9 @@ fn check_own(responses: &[Response]) -> Result<(), String> {
             return Err(format!("response {number} (model {model}) is empty"));
         }
         if responses.iter().take(index).any(|r| r.model == *model) {
-            return Err(format!("model {model} has two responses, expected one of each model"));
+            return Err(format!(
+                "model {model} has two responses, expected one of each model"
+            ));
         }
     }
     Ok(())
@@ -135,9 +145,14 @@ fn join_reference(case: &mut Case) -> Result<(), String> {
         return Ok(());
     };
     if case.responses.iter().any(|r| r.model == MODEL) {
-        return Err(format!("a model is named `{MODEL}`, which --with-reference adds"));
+        return Err(format!(
+            "a model is named `{MODEL}`, which --with-reference adds"
+        ));
     }
-    case.responses.push(Response { model: MODEL.into(), text });
+    case.responses.push(Response {
+        model: MODEL.into(),
+        text,
+    });
     Ok(())
 }
 
@@ -162,11 +177,18 @@ mod tests {
             extra: Map::new(),
             line,
         };
-        Draft { case, keys: vec![id.into()], file: Path::new("cases.jsonl").into() }
+        Draft {
+            case,
+            keys: vec![id.into()],
+            file: Path::new("cases.jsonl").into(),
+        }
     }
 
     fn assembly(with_reference: bool) -> Assembly {
-        let options = OpenOptions { with_reference, ..OpenOptions::default() };
+        let options = OpenOptions {
+            with_reference,
+            ..OpenOptions::default()
+        };
         Assembly::new(Answers::default(), &options)
     }
 
@@ -177,7 +199,10 @@ mod tests {
         assert!(assembly.finish(draft("x", 3, &two)).is_ok());
         assert!(assembly.finish(draft("y", 4, &two)).is_ok());
         let problem = assembly.finish(draft("x", 9, &two)).unwrap_err();
-        assert!(problem.message.contains("line 3 and on line 9"), "{problem}");
+        assert!(
+            problem.message.contains("line 3 and on line 9"),
+            "{problem}"
+        );
         assert_eq!((problem.line, problem.id.as_deref()), (9, Some("x")));
     }
 
@@ -188,20 +213,41 @@ mod tests {
         assert!(problem.message.contains("two or more"), "{problem}");
         assert!(problem.message.contains("--with-reference"), "{problem}");
         let case = assembly(true).finish(draft("x", 1, &one)).unwrap();
-        assert_eq!(case.responses[1], Response { model: "reference".into(), text: "yes".into() });
-        let twice = assembly(true).finish(draft("x", 1, &[("reference", "no")])).unwrap_err();
+        assert_eq!(
+            case.responses[1],
+            Response {
+                model: "reference".into(),
+                text: "yes".into()
+            }
+        );
+        let twice = assembly(true)
+            .finish(draft("x", 1, &[("reference", "no")]))
+            .unwrap_err();
         assert!(twice.message.contains("reference"));
     }
 
     #[test]
     fn refuses_empty_texts_and_double_models() {
         let mut assembly = assembly(false);
-        let empty = assembly.finish(draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
-        assert!(empty.message.contains("response 2 (model b) is empty"), "{empty}");
-        let double = assembly.finish(draft("y", 2, &[("a", "yes"), ("a", "no")])).unwrap_err();
+        let empty = assembly
+            .finish(draft("x", 1, &[("a", "yes"), ("b", " \n")]))
+            .unwrap_err();
+        assert!(
+            empty.message.contains("response 2 (model b) is empty"),
+            "{empty}"
+        );
+        let double = assembly
+            .finish(draft("y", 2, &[("a", "yes"), ("a", "no")]))
+            .unwrap_err();
         assert!(double.message.contains("two responses"), "{double}");
         let mut blank = draft("z", 3, &[("a", "yes"), ("b", "no")]);
         blank.case.question = "\t".into();
-        assert!(assembly.finish(blank).unwrap_err().message.contains("question is empty"));
+        assert!(
+            assembly
+                .finish(blank)
+                .unwrap_err()
+                .message
+                .contains("question is empty")
+        );
     }
 }

@@ -27,18 +27,23 @@ pub(super) fn rows<T: DeserializeOwned>(
     path: &Path,
     id: &'static str,
 ) -> Opened<impl Iterator<Item = Numbered<T>> + use<T>> {
-    let opened = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    let opened =
+        File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let file: Arc<Path> = path.into();
-    Ok(Elements::new(BufReader::new(opened)).map(move |(line, element)| {
-        let bytes = element.map_err(|fault| Problem::parse(&file, line, None, fault))?;
-        let broken = |id, e: serde_json::Error| {
-            Problem::parse(&file, line, id, format!("broken row: {e}"))
-        };
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|e| broken(id_in_broken(&String::from_utf8_lossy(&bytes), id), e))?;
-        let found = value.get(id).and_then(id_text);
-        serde_json::from_value(value).map(|row| (line, row)).map_err(|e| broken(found, e))
-    }))
+    Ok(
+        Elements::new(BufReader::new(opened)).map(move |(line, element)| {
+            let bytes = element.map_err(|fault| Problem::parse(&file, line, None, fault))?;
+            let broken = |id, e: serde_json::Error| {
+                Problem::parse(&file, line, id, format!("broken row: {e}"))
+            };
+            let value: Value = serde_json::from_slice(&bytes)
+                .map_err(|e| broken(id_in_broken(&String::from_utf8_lossy(&bytes), id), e))?;
+            let found = value.get(id).and_then(id_text);
+            serde_json::from_value(value)
+                .map(|row| (line, row))
+                .map_err(|e| broken(found, e))
+        }),
+    )
 }
 
 /// Elements of an array as raw JSON, with the number of the line on which each begins.
@@ -58,14 +63,20 @@ enum State {
 impl<R: BufRead> Elements<R> {
     /// The elements of the array in `reader`.
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, line: 1, state: State::Start }
+        Self {
+            reader,
+            line: 1,
+            state: State::Start,
+        }
     }
 
     fn byte(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.reader.fill_buf() {
                 Ok(chunk) => {
-                    let Some(&byte) = chunk.first() else { return Ok(None) };
+                    let Some(&byte) = chunk.first() else {
+                        return Ok(None);
+                    };
                     self.reader.consume(1);
                     self.line += u64::from(byte == b'\n');
                     return Ok(Some(byte));
@@ -150,7 +161,10 @@ impl<R: BufRead> Iterator for Elements<R> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the argument of map_err"
+)]
 fn unreadable(error: io::Error) -> String {
     format!("the file cannot be read any further: {error}")
 }
@@ -161,13 +175,18 @@ mod tests {
 
     fn all(text: &str) -> Vec<(u64, Result<String, String>)> {
         let text_of = |bytes| String::from_utf8(bytes).unwrap().trim_end().to_owned();
-        Elements::new(text.as_bytes()).map(|(line, e)| (line, e.map(text_of))).collect()
+        Elements::new(text.as_bytes())
+            .map(|(line, e)| (line, e.map(text_of)))
+            .collect()
     }
 
     #[test]
     fn cuts_at_the_outermost_commas() {
         let found = all("\u{feff}[{\"a\": \"],}\\\"\", \"b\": [1, {}]},\n\n 2 ,\n \"x,\" ]\n");
-        let texts: Vec<_> = found.iter().map(|(l, e)| (*l, e.clone().unwrap())).collect();
+        let texts: Vec<_> = found
+            .iter()
+            .map(|(l, e)| (*l, e.clone().unwrap()))
+            .collect();
         assert_eq!(texts[0], (1, "{\"a\": \"],}\\\"\", \"b\": [1, {}]}".into()));
         assert_eq!(texts[1], (3, "2".into()));
         assert_eq!(texts[2], (4, "\"x,\"".into()));

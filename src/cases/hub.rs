@@ -21,14 +21,17 @@ pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
         opened.push((before, rows, Shard::new(path)));
         before += total;
     }
-    Ok(Box::new(opened.into_iter().flat_map(|(before, rows, shard)| {
-        rows.map(move |(index, row)| shard.draft(before + index, row))
-    })))
+    Ok(Box::new(opened.into_iter().flat_map(
+        |(before, rows, shard)| rows.map(move |(index, row)| shard.draft(before + index, row)),
+    )))
 }
 
 /// The number of rows.
 pub(super) fn count(shards: &[PathBuf]) -> Result<u64> {
-    shards.iter().map(|path| Ok(Rows::open(path)?.total())).sum()
+    shards
+        .iter()
+        .map(|path| Ok(Rows::open(path)?.total()))
+        .sum()
 }
 
 struct Shard {
@@ -39,8 +42,15 @@ struct Shard {
 
 impl Shard {
     fn new(path: &Path) -> Self {
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { file: path.into(), stem, dataset: dataset_of(path) }
+        let stem = path
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        Self {
+            file: path.into(),
+            stem,
+            dataset: dataset_of(path),
+        }
     }
 
     fn draft(&self, index: u64, row: Result<Row, String>) -> Result<Draft, Problem> {
@@ -48,7 +58,10 @@ impl Shard {
         let problem = |fault| Problem::parse(&self.file, index + 1, Some(id.clone()), fault);
         let row = row.map_err(problem)?;
         let name = row.path.unwrap_or_else(|| id.clone());
-        let image = row.image.map(|bytes| ImageSource::Bytes { name: name.clone(), bytes });
+        let image = row.image.map(|bytes| ImageSource::Bytes {
+            name: name.clone(),
+            bytes,
+        });
         let image = image.ok_or_else(|| problem("the image is null or empty".into()))?;
         let mut meta = Map::new();
         meta.insert("dataset".into(), self.dataset.as_str().into());
@@ -68,7 +81,11 @@ impl Shard {
             extra: Map::new(),
             line: index + 1,
         };
-        Ok(Draft { case, keys: vec![index.to_string(), id], file: Arc::clone(&self.file) })
+        Ok(Draft {
+            case,
+            keys: vec![index.to_string(), id],
+            file: Arc::clone(&self.file),
+        })
     }
 }
 
@@ -82,8 +99,11 @@ fn is_yes_no(answer: &str) -> bool {
 /// else the folder that holds the shards.
 fn dataset_of(path: &Path) -> String {
     let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let names: Vec<String> =
-        full.iter().rev().map(|part| part.to_string_lossy().to_lowercase()).collect();
+    let names: Vec<String> = full
+        .iter()
+        .rev()
+        .map(|part| part.to_string_lossy().to_lowercase())
+        .collect();
     for name in &names {
         let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         if plain.contains("pathvqa") {
@@ -107,7 +127,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("Path-VQA").join("data");
         std::fs::create_dir_all(&folder).unwrap();
-        let named: Cells = [Some(b"jpeg"), Some(b"a.jpg"), Some(b"is it?"), Some(b"Yes.")];
+        let named: Cells = [
+            Some(b"jpeg"),
+            Some(b"a.jpg"),
+            Some(b"is it?"),
+            Some(b"Yes."),
+        ];
         let bare: Cells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
         let blind: Cells = [None, None, Some(b"what?"), None];
         let shards = [folder.join("test-0.parquet"), folder.join("test-1.parquet")];
@@ -130,8 +155,14 @@ mod tests {
 
     #[test]
     fn names_the_data_set_by_its_folders() {
-        assert_eq!(dataset_of(Path::new("/x/vqa_rad/data/train.parquet")), "vqa_rad");
-        assert_eq!(dataset_of(Path::new("/x/path-vqa/train/0000.parquet")), "path_vqa");
+        assert_eq!(
+            dataset_of(Path::new("/x/vqa_rad/data/train.parquet")),
+            "vqa_rad"
+        );
+        assert_eq!(
+            dataset_of(Path::new("/x/path-vqa/train/0000.parquet")),
+            "path_vqa"
+        );
         assert_eq!(dataset_of(Path::new("/x/Mine/data/train.parquet")), "mine");
     }
 }

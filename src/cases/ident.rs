@@ -54,8 +54,14 @@ mod tests {
 
     #[test]
     fn finds_an_id_in_a_torn_line() {
-        assert_eq!(id_in_broken(r#"{"id": "a1", "ques"#, "id").as_deref(), Some("a1"));
-        assert_eq!(id_in_broken(r#"{"id":12, "ques"#, "id").as_deref(), Some("12"));
+        assert_eq!(
+            id_in_broken(r#"{"id": "a1", "ques"#, "id").as_deref(),
+            Some("a1")
+        );
+        assert_eq!(
+            id_in_broken(r#"{"id":12, "ques"#, "id").as_deref(),
+            Some("12")
+        );
         assert_eq!(id_in_broken(r#"{"id": "a1"#, "id"), None);
         assert_eq!(id_in_broken("no", "id"), None);
     }

@@ -21,16 +21,24 @@ use super::lines::Lines;
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     let opened = open(path)?;
     let file: Arc<Path> = path.into();
-    Ok(Box::new(Lines::new(BufReader::new(opened)).map(move |(line, text)| {
-        let parsed = text.map_err(|e| (None, e)).and_then(|text| parse(&text, &file));
-        match parsed {
-            Ok(case) => {
-                let keys = vec![case.id.clone()];
-                Ok(Draft { case: Case { line, ..case }, keys, file: Arc::clone(&file) })
+    Ok(Box::new(Lines::new(BufReader::new(opened)).map(
+        move |(line, text)| {
+            let parsed = text
+                .map_err(|e| (None, e))
+                .and_then(|text| parse(&text, &file));
+            match parsed {
+                Ok(case) => {
+                    let keys = vec![case.id.clone()];
+                    Ok(Draft {
+                        case: Case { line, ..case },
+                        keys,
+                        file: Arc::clone(&file),
+                    })
+                }
+                Err((id, fault)) => Err(Problem::parse(&file, line, id, fault)),
             }
-            Err((id, fault)) => Err(Problem::parse(&file, line, id, fault)),
-        }
-    })))
+        },
+    )))
 }
 
 /// The number of lines that are not blank.
@@ -47,7 +55,10 @@ fn parse(line: &str, file: &Path) -> Result<Case, (Option<String>, String)> {
     let value: Value = serde_json::from_str(line)
         .map_err(|e| (id_in_broken(line, "id"), format!("broken JSON: {e}")))?;
     let Value::Object(fields) = value else {
-        return Err((None, format!("the line is {}, expected an object", kind(&value))));
+        return Err((
+            None,
+            format!("the line is {}, expected an object", kind(&value)),
+        ));
     };
     let id = match fields.get("id") {
         None => return Err((None, "field `id` is missing".into())),
@@ -68,9 +79,15 @@ fn parse(line: &str, file: &Path) -> Result<Case, (Option<String>, String)> {
         extra: Map::new(),
         line: 0,
     };
-    let filled = if asked { Ok(()) } else { Err("field `question` is missing".to_owned()) };
+    let filled = if asked {
+        Ok(())
+    } else {
+        Err("field `question` is missing".to_owned())
+    };
     let filled = filled.and_then(|()| {
-        fields.into_iter().try_for_each(|(name, value)| fill(&mut case, name, value, file))
+        fields
+            .into_iter()
+            .try_for_each(|(name, value)| fill(&mut case, name, value, file))
     });
     match filled {
         Ok(()) => Ok(case),
@@ -89,7 +106,12 @@ fn fill(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), 
         "labels" => case.labels = Some(labels::parse(value)?),
         "meta" => match value {
             Value::Object(meta) => case.meta = meta,
-            other => return Err(format!("field `meta` is {}, expected an object", kind(&other))),
+            other => {
+                return Err(format!(
+                    "field `meta` is {}, expected an object",
+                    kind(&other)
+                ));
+            }
         },
         _ => {
             case.extra.insert(name, value);
@@ -110,30 +132,46 @@ pub(super) fn image(name: &str, file: &Path) -> Result<ImageSource, String> {
 fn text(value: Value, name: &str) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(format!("field `{name}` is {}, expected a string", kind(&other))),
+        other => Err(format!(
+            "field `{name}` is {}, expected a string",
+            kind(&other)
+        )),
     }
 }
 
 fn responses(value: Value) -> Result<Vec<Response>, String> {
     let Value::Array(items) = value else {
         let found = kind(&value);
-        return Err(format!("field `responses` is {found}, expected [{{model, text}}, ...]"));
+        return Err(format!(
+            "field `responses` is {found}, expected [{{model, text}}, ...]"
+        ));
     };
-    items.into_iter().enumerate().map(|(index, item)| response(index + 1, item)).collect()
+    items
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| response(index + 1, item))
+        .collect()
 }
 
 fn response(number: usize, value: Value) -> Result<Response, String> {
     let Value::Object(mut fields) = value else {
-        return Err(format!("response {number} is {}, expected {{model, text}}", kind(&value)));
+        return Err(format!(
+            "response {number} is {}, expected {{model, text}}",
+            kind(&value)
+        ));
     };
     let mut take = |name: &str| match fields.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
-        Some(other) => {
-            Err(format!("`{name}` of response {number} is {}, expected a string", kind(&other)))
-        }
+        Some(other) => Err(format!(
+            "`{name}` of response {number} is {}, expected a string",
+            kind(&other)
+        )),
         None => Err(format!("response {number} has no `{name}`")),
     };
-    Ok(Response { model: take("model")?, text: take("text")? })
+    Ok(Response {
+        model: take("model")?,
+        text: take("text")?,
+    })
 }
 
 #[cfg(test)]
@@ -153,8 +191,17 @@ mod tests {
             "reference": "yes", "labels": {"final": [5, 1]}, "meta": {"organ": "lung"}, "alpha": []}"#;
         let case = parse(line, Path::new(FILE)).unwrap();
         assert_eq!(case.id, "7");
-        assert_eq!(case.image, Some(ImageSource::File("set/images/a.png".into())));
-        assert_eq!(case.responses[1], Response { model: "b".into(), text: "no".into() });
+        assert_eq!(
+            case.image,
+            Some(ImageSource::File("set/images/a.png".into()))
+        );
+        assert_eq!(
+            case.responses[1],
+            Response {
+                model: "b".into(),
+                text: "no".into()
+            }
+        );
         assert_eq!(case.reference.as_deref(), Some("yes"));
         assert_eq!(case.labels.unwrap().last, Some(vec![5.0, 1.0]));
         assert_eq!(case.meta["organ"], "lung");
@@ -165,7 +212,10 @@ mod tests {
     fn null_and_absent_are_the_same() {
         let line = r#"{"id": "x", "image": null, "question": "Is it?", "reference": null}"#;
         let case = parse(line, Path::new(FILE)).unwrap();
-        assert_eq!((case.image, case.reference, case.labels), (None, None, None));
+        assert_eq!(
+            (case.image, case.reference, case.labels),
+            (None, None, None)
+        );
         let outside = r#"{"id": "x", "image": "/far/../a.png", "question": "Is it?"}"#;
         let case = parse(outside, Path::new(FILE)).unwrap();
         assert_eq!(case.image, Some(ImageSource::File("/far/../a.png".into())));
@@ -182,15 +232,39 @@ mod tests {
         };
         assert_eq!(named(r#"{"question": "q"}"#, "`id` is missing"), None);
         assert_eq!(named(r#"{"id": [], "question": "q"}"#, "an array"), None);
-        assert_eq!(named(r#"{"id": 1}"#, "`question` is missing").as_deref(), Some("1"));
+        assert_eq!(
+            named(r#"{"id": 1}"#, "`question` is missing").as_deref(),
+            Some("1")
+        );
         named(r#"{"id": 1, "question": 2}"#, "`question` is a number");
-        named(r#"{"id": 1, "question": "q", "image": " "}"#, "`image` is empty");
-        named(r#"{"id": 1, "question": "q", "responses": "r"}"#, "`responses` is a string");
-        named(r#"{"id": 1, "question": "q", "responses": ["r"]}"#, "response 1 is a string");
-        named(r#"{"id": 1, "question": "q", "responses": [{"model": "m"}]}"#, "no `text`");
-        named(r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#, "`model` of response 1");
-        named(r#"{"id": 1, "question": "q", "labels": {"x": 1}}"#, "unknown name `x`");
-        named(r#"{"id": 1, "question": "q", "meta": 1}"#, "`meta` is a number");
+        named(
+            r#"{"id": 1, "question": "q", "image": " "}"#,
+            "`image` is empty",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "responses": "r"}"#,
+            "`responses` is a string",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "responses": ["r"]}"#,
+            "response 1 is a string",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "responses": [{"model": "m"}]}"#,
+            "no `text`",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#,
+            "`model` of response 1",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "labels": {"x": 1}}"#,
+            "unknown name `x`",
+        );
+        named(
+            r#"{"id": 1, "question": "q", "meta": 1}"#,
+            "`meta` is a number",
+        );
         named(r#"{"id": 1, "question": "\ud800"}"#, "broken JSON");
     }
 }

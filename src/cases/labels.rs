@@ -34,7 +34,11 @@ pub(super) fn check(labels: &Labels, responses: usize) -> Result<(), String> {
     let last = labels.last.iter().map(|s| ("final", s));
     let aspects = labels.aspects.iter().map(|(a, s)| (a.key(), s));
     let criteria = labels.criteria.iter().map(|(c, s)| (c.key(), s));
-    match last.chain(aspects).chain(criteria).find(|(_, s)| s.len() != responses) {
+    match last
+        .chain(aspects)
+        .chain(criteria)
+        .find(|(_, s)| s.len() != responses)
+    {
         None => Ok(()),
         Some((name, scores)) => Err(format!(
             "label `{name}` has {} scores, expected {responses}: one per response",
@@ -69,12 +73,18 @@ fn group<K: Ord + Copy, const N: usize>(
 
 fn scores(value: &Value, name: &str) -> Result<Vec<f64>, String> {
     let Value::Array(items) = value else {
-        return Err(format!("`{name}` is {}, expected an array of scores", kind(value)));
+        return Err(format!(
+            "`{name}` is {}, expected an array of scores",
+            kind(value)
+        ));
     };
     let score = |item: &Value| match item.as_f64() {
         Some(number) if (0.0..=5.0).contains(&number) => Ok(number),
         Some(number) => Err(format!("`{name}` has the score {number}, expected 0 to 5")),
-        None => Err(format!("`{name}` has {} in it, expected scores 0 to 5", kind(item))),
+        None => Err(format!(
+            "`{name}` has {} in it, expected scores 0 to 5",
+            kind(item)
+        )),
     };
     items.iter().map(score).collect()
 }

@@ -32,9 +32,16 @@ const LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answ
 /// If there is nothing there, nothing known, or more than one split.
 pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<Layout> {
     if !path.exists() {
-        bail!("{} does not exist\nhint: expected {LAYOUTS}", path.display());
+        bail!(
+            "{} does not exist\nhint: expected {LAYOUTS}",
+            path.display()
+        );
     }
-    if path.is_dir() { folder(path, split) } else { file(path) }
+    if path.is_dir() {
+        folder(path, split)
+    } else {
+        file(path)
+    }
 }
 
 fn file(path: &Path) -> Result<Layout> {
@@ -59,7 +66,9 @@ fn sniff(path: &Path) -> Result<Option<Layout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
     let file = File::open(path).with_context(unreadable)?;
-    file.take(1 << 16).read_to_end(&mut start).with_context(unreadable)?;
+    file.take(1 << 16)
+        .read_to_end(&mut start)
+        .with_context(unreadable)?;
     let text = String::from_utf8_lossy(&start);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let path = path.to_path_buf();
@@ -77,9 +86,10 @@ fn sniff(path: &Path) -> Result<Option<Layout>> {
 }
 
 fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
-    for (name, layout) in
-        [("cases.jsonl", Layout::Cases as fn(_) -> _), ("questions.csv", Layout::Questions)]
-    {
+    for (name, layout) in [
+        ("cases.jsonl", Layout::Cases as fn(_) -> _),
+        ("questions.csv", Layout::Questions),
+    ] {
         let file = path.join(name);
         if file.is_file() {
             return Ok(layout(file));
@@ -92,7 +102,10 @@ fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
         }
     }
     if found.is_empty() {
-        found = shards(path)?.into_iter().map(|(name, files)| (name, Layout::Hub(files))).collect();
+        found = shards(path)?
+            .into_iter()
+            .map(|(name, files)| (name, Layout::Hub(files)))
+            .collect();
     }
     if found.is_empty() {
         return Err(nothing(path));
@@ -100,15 +113,14 @@ fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
     choose(path, found, split)
 }
 
-fn choose(
-    path: &Path,
-    mut found: BTreeMap<String, Layout>,
-    split: Option<&str>,
-) -> Result<Layout> {
+fn choose(path: &Path, mut found: BTreeMap<String, Layout>, split: Option<&str>) -> Result<Layout> {
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     if let Some(split) = split {
         return found.remove(split).with_context(|| {
-            format!("{}: no split {split}\nhint: there are {names}", path.display())
+            format!(
+                "{}: no split {split}\nhint: there are {names}",
+                path.display()
+            )
         });
     }
     if found.len() > 1 {
@@ -173,13 +185,18 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The files of a folder with an extension, by name.
 pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let wanted = |path: &PathBuf| {
-        path.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+        path.is_file()
+            && path
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case(extension))
     };
     Ok(entries(folder)?.into_iter().filter(wanted).collect())
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_stem()
+        .map(|s| s.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -203,24 +220,46 @@ mod tests {
         let found = recognise(cases.path(), None).unwrap();
         assert_eq!(found, Layout::Cases(cases.path().join("cases.jsonl")));
         let table = tree(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
-        assert!(matches!(recognise(table.path(), None).unwrap(), Layout::Questions(_)));
-        let rad = tree(&[("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"), ("x.json", "{}")]);
-        assert!(matches!(recognise(rad.path(), None).unwrap(), Layout::VqaRad(_)));
+        assert!(matches!(
+            recognise(table.path(), None).unwrap(),
+            Layout::Questions(_)
+        ));
+        let rad = tree(&[
+            ("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"),
+            ("x.json", "{}"),
+        ]);
+        assert!(matches!(
+            recognise(rad.path(), None).unwrap(),
+            Layout::VqaRad(_)
+        ));
     }
 
     #[test]
     fn asks_for_a_split() {
-        let slake = tree(&[("train.json", "[{\"img_name\": 1}]"), ("test.json", "[\"img_name\"]")]);
+        let slake = tree(&[
+            ("train.json", "[{\"img_name\": 1}]"),
+            ("test.json", "[\"img_name\"]"),
+        ]);
         let error = recognise(slake.path(), None).unwrap_err().to_string();
-        assert!(error.contains("test, train") && error.contains("hint:"), "{error}");
+        assert!(
+            error.contains("test, train") && error.contains("hint:"),
+            "{error}"
+        );
         let named = recognise(slake.path(), Some("train")).unwrap();
         assert_eq!(named, Layout::Slake(slake.path().join("train.json")));
-        let none = recognise(slake.path(), Some("dev")).unwrap_err().to_string();
+        let none = recognise(slake.path(), Some("dev"))
+            .unwrap_err()
+            .to_string();
         assert!(none.contains("no split dev"), "{none}");
 
-        let names = ["data/a-00001-of-00002.parquet", "data/a-00000-of-00002.parquet"];
+        let names = [
+            "data/a-00001-of-00002.parquet",
+            "data/a-00000-of-00002.parquet",
+        ];
         let hub = tree(&[(names[0], ""), (names[1], ""), ("README.md", "")]);
-        let shards = [names[1], names[0]].map(|name| hub.path().join(name)).to_vec();
+        let shards = [names[1], names[0]]
+            .map(|name| hub.path().join(name))
+            .to_vec();
         assert_eq!(recognise(hub.path(), None).unwrap(), Layout::Hub(shards));
         let converted = tree(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
         let error = recognise(converted.path(), None).unwrap_err().to_string();
@@ -241,10 +280,23 @@ mod tests {
         assert!(matches!(at("b.json").unwrap(), Layout::VqaRad(_)));
         assert!(matches!(at("c.json").unwrap(), Layout::Cases(_)));
         assert!(matches!(at("d.bin").unwrap(), Layout::Hub(_)));
-        assert!(at("e.json").unwrap_err().to_string().contains("one per line"));
-        assert!(at("none").unwrap_err().to_string().contains("does not exist"));
+        assert!(
+            at("e.json")
+                .unwrap_err()
+                .to_string()
+                .contains("one per line")
+        );
+        assert!(
+            at("none")
+                .unwrap_err()
+                .to_string()
+                .contains("does not exist")
+        );
         let nothing = tree(&[("mine.jsonl", ""), ("images/a.png", "")]);
         let error = recognise(nothing.path(), None).unwrap_err().to_string();
-        assert!(error.contains("cases.jsonl") && error.contains("mine.jsonl"), "{error}");
+        assert!(
+            error.contains("cases.jsonl") && error.contains("mine.jsonl"),
+            "{error}"
+        );
     }
 }

@@ -19,7 +19,12 @@ pub(super) struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// The lines of `reader`.
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, number: 0, longest: LONGEST, ended: false }
+        Self {
+            reader,
+            number: 0,
+            longest: LONGEST,
+            ended: false,
+        }
     }
 
     /// One line without its newline; `None` at the end. The flag says that the line was too long,
@@ -51,14 +56,21 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn text(&self, line: Vec<u8>) -> Result<String, String> {
-        let mark: &[u8] = if self.number == 1 { b"\xEF\xBB\xBF" } else { b"" };
-        let bytes = line.strip_prefix(mark).unwrap_or(&line).to_vec();
+    fn text(&self, line: &[u8]) -> Result<String, String> {
+        let mark: &[u8] = if self.number == 1 {
+            b"\xEF\xBB\xBF"
+        } else {
+            b""
+        };
+        let bytes = line.strip_prefix(mark).unwrap_or(line).to_vec();
         if self.number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")) {
             return Err("the file is UTF-16, expected UTF-8".into());
         }
         String::from_utf8(bytes).map_err(|e| {
-            format!("byte {} of the line is not UTF-8", e.utf8_error().valid_up_to() + 1)
+            format!(
+                "byte {} of the line is not UTF-8",
+                e.utf8_error().valid_up_to() + 1
+            )
         })
     }
 }
@@ -72,8 +84,10 @@ impl<R: BufRead> Iterator for Lines<R> {
             let read = self.read();
             self.number += 1;
             let text = match read {
-                Ok(Some((_, true))) => Err(format!("the line is longer than {} bytes", self.longest)),
-                Ok(Some((line, false))) => self.text(line),
+                Ok(Some((_, true))) => {
+                    Err(format!("the line is longer than {} bytes", self.longest))
+                }
+                Ok(Some((line, false))) => self.text(&line),
                 Ok(None) => {
                     self.ended = true;
                     return None;
@@ -103,7 +117,11 @@ mod tests {
         assert_eq!(all.len(), 4);
         assert_eq!(all[0], (1, Ok("a\r".into())));
         assert_eq!(all[1], (4, Ok("b".into())));
-        assert!(matches!(&all[2], (5, Err(e)) if e.contains("byte 1")), "{:?}", all[2]);
+        assert!(
+            matches!(&all[2], (5, Err(e)) if e.contains("byte 1")),
+            "{:?}",
+            all[2]
+        );
         assert_eq!(all[3], (6, Ok("c".into())));
     }
 

@@ -12,6 +12,7 @@ mod case;
 mod csv;
 mod draft;
 mod elements;
+mod guard;
 mod hub;
 mod ident;
 mod jsonl;

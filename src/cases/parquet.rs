@@ -6,15 +6,17 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::basic::Type;
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{ByteArray, ByteArrayType};
+use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use anyhow::{Context as _, Result, anyhow, bail};
+
+use super::guard::guard;
 
 /// Rows are read in groups of this many, to hold few images at a time.
 const BATCH: usize = 16;
@@ -58,7 +60,15 @@ impl Rows {
             .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
         let leaves = leaves(&file).with_context(name)?;
         let batch = VecDeque::new();
-        Ok(Self { file, leaves, group: 0, columns: None, batch, row: 0, next_group: 0 })
+        Ok(Self {
+            file,
+            leaves,
+            group: 0,
+            columns: None,
+            batch,
+            row: 0,
+            next_group: 0,
+        })
     }
 
     /// The number of rows the file says it has.
@@ -74,15 +84,25 @@ impl Rows {
         }
         self.group += 1;
         self.row = self.next_group;
-        let rows = file.metadata().row_groups().get(group).map_or(0, |g| g.num_rows());
+        let rows = file
+            .metadata()
+            .row_groups()
+            .get(group)
+            .map_or(0, RowGroupMetaData::num_rows);
         self.next_group += u64::try_from(rows).unwrap_or(0);
         let columns = guard(|| {
             let reader = file.get_row_group(group)?;
             let mut columns = [const { None }; 4];
             for (column, leaf) in columns.iter_mut().zip(leaves) {
                 let Some(leaf) = leaf else { continue };
-                let levels = reader.metadata().column(leaf).column_descr().max_def_level();
-                if let ColumnReader::ByteArrayColumnReader(reader) = reader.get_column_reader(leaf)? {
+                let levels = reader
+                    .metadata()
+                    .column(leaf)
+                    .column_descr()
+                    .max_def_level();
+                if let ColumnReader::ByteArrayColumnReader(reader) =
+                    reader.get_column_reader(leaf)?
+                {
                     *column = Some(Column { reader, levels });
                 }
             }
@@ -156,25 +176,39 @@ impl Column {
         if self.levels == 0 {
             return Ok(values.map(Some).collect());
         }
-        let cell = |level| if level == self.levels { values.next() } else { None };
+        let cell = |level| {
+            if level == self.levels {
+                values.next()
+            } else {
+                None
+            }
+        };
         Ok(levels.into_iter().take(records).map(cell).collect())
     }
 }
 
 /// Reads the next few rows of all columns.
 fn read(columns: &mut [Option<Column>; 4]) -> Result<Vec<Result<Row, String>>, String> {
-    let mut cells = columns.iter_mut().map(|c| c.as_mut().map(Column::read).transpose());
+    let mut cells = columns
+        .iter_mut()
+        .map(|c| c.as_mut().map(Column::read).transpose());
     let mut next = || cells.next().unwrap_or(Ok(None));
     let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
     let rows = question.as_ref().map_or(0, Vec::len);
-    if [&image, &path, &answer].into_iter().flatten().any(|c| c.len() != rows) {
+    if [&image, &path, &answer]
+        .into_iter()
+        .flatten()
+        .any(|c| c.len() != rows)
+    {
         return Err("the columns have different lengths".into());
     }
     let cell = |column: &Option<Vec<Option<ByteArray>>>, row: usize| {
         column.as_ref().and_then(|c| c.get(row)).cloned().flatten()
     };
     let row = |r: usize| {
-        let image = cell(&image, r).filter(|i| !i.is_empty()).map(|i| Arc::from(i.data()));
+        let image = cell(&image, r)
+            .filter(|i| !i.is_empty())
+            .map(|i| Arc::from(i.data()));
         Ok(Row {
             image,
             path: text(cell(&path, r), "path")?,
@@ -200,14 +234,20 @@ fn leaves(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
             let path = c.path().string();
             names_of.contains(&path.as_str())
         });
-        let Some((index, column)) = found else { return Ok(None) };
+        let Some((index, column)) = found else {
+            return Ok(None);
+        };
         if column.physical_type() != Type::BYTE_ARRAY || column.max_rep_level() != 0 {
             bail!("column {} is not of texts or bytes", column.path().string());
         }
         Ok(Some(index))
     };
-    let found =
-        [find(&["image.bytes", "image"])?, find(&["image.path"])?, find(&["question"])?, find(&["answer"])?];
+    let found = [
+        find(&["image.bytes", "image"])?,
+        find(&["image.path"])?,
+        find(&["question"])?,
+        find(&["answer"])?,
+    ];
     if found[0].is_none() || found[2].is_none() {
         bail!(
             "no columns image.bytes and question, found {}\nhint: the layout is the hub's: \
@@ -216,14 +256,6 @@ fn leaves(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
         );
     }
     Ok(found)
-}
-
-/// Calls into the Parquet library, in which damaged files can panic.
-fn guard<T>(call: impl FnOnce() -> ::parquet::errors::Result<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("the file is damaged".into()),
-    }
 }
 
 #[cfg(test)]
@@ -255,8 +287,10 @@ pub(super) mod tests {
             while let Some(mut column) = group.next_column().unwrap() {
                 let present = if index < 2 { 2 } else { 1 };
                 let cells: Vec<_> = rows.iter().map(|row| row[index]).collect();
-                let levels: Vec<i16> =
-                    cells.iter().map(|c| if c.is_some() { present } else { present - 1 }).collect();
+                let levels: Vec<i16> = cells
+                    .iter()
+                    .map(|c| if c.is_some() { present } else { present - 1 })
+                    .collect();
                 let values: Vec<ByteArray> =
                     cells.into_iter().flatten().map(ByteArray::from).collect();
                 let typed = column.typed::<ByteArrayType>();
@@ -270,11 +304,18 @@ pub(super) mod tests {
     }
 
     fn rows(path: &Path) -> Vec<(u64, Result<Row, String>)> {
-        Rows::open(path).map(|rows| rows.take(10_000).collect()).unwrap_or_default()
+        Rows::open(path)
+            .map(|rows| rows.take(100).collect())
+            .unwrap_or_default()
     }
 
     fn sample(path: &Path) {
-        let full: Cells = [Some(b"\xFF\xD8jpeg"), Some(b"a.jpg"), Some(b"is it?"), Some(b"yes")];
+        let full: Cells = [
+            Some(b"\xFF\xD8jpeg"),
+            Some(b"a.jpg"),
+            Some(b"is it?"),
+            Some(b"yes"),
+        ];
         let bare: Cells = [None, None, Some(b"why?"), None];
         let broken: Cells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
         let many = vec![full; 40];
@@ -288,13 +329,19 @@ pub(super) mod tests {
         sample(&path);
         assert_eq!(Rows::open(&path).unwrap().total(), 43);
         let rows = rows(&path);
-        assert_eq!(rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(), (0..43).collect::<Vec<_>>());
+        assert_eq!(
+            rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(),
+            (0..43).collect::<Vec<_>>()
+        );
         let first = rows[39].1.as_ref().unwrap();
         assert_eq!(first.image.as_deref(), Some(&b"\xFF\xD8jpeg"[..]));
         assert_eq!(first.path.as_deref(), Some("a.jpg"));
         assert_eq!(first.answer.as_deref(), Some("yes"));
         let bare = rows[40].1.as_ref().unwrap();
-        assert_eq!((&bare.image, &bare.answer, bare.question.as_str()), (&None, &None, "why?"));
+        assert_eq!(
+            (&bare.image, &bare.answer, bare.question.as_str()),
+            (&None, &None, "why?")
+        );
         assert!(rows[41].1.as_ref().unwrap_err().contains("UTF-8"));
         assert!(rows[42].1.is_ok());
     }
@@ -310,9 +357,15 @@ pub(super) mod tests {
         let schema = "message other { required binary text (UTF8); }";
         let schema = Arc::new(parse_message_type(schema).unwrap());
         let file = File::create(&path).unwrap();
-        SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+        SerializedFileWriter::new(file, schema, Arc::default())
+            .unwrap()
+            .close()
+            .unwrap();
         let error = format!("{:#}", Rows::open(&path).err().unwrap());
-        assert!(error.contains("found text") && error.contains("hint:"), "{error}");
+        assert!(
+            error.contains("found text") && error.contains("hint:"),
+            "{error}"
+        );
     }
 
     /// Whatever is done to the bytes, reading ends, and with no more rows than there were.
@@ -327,13 +380,11 @@ pub(super) mod tests {
             fs::write(&damaged, &bytes[..end]).unwrap();
             assert!(rows(&damaged).is_empty(), "cut at {end}");
         }
-        for place in 0..bytes.len() {
-            for bit in [1_u8, 0x80] {
-                let mut bytes = bytes.clone();
-                bytes[place] ^= bit;
-                fs::write(&damaged, &bytes).unwrap();
-                assert!(rows(&damaged).len() < 10_000, "bit {bit} of byte {place}");
-            }
+        for place in (0..bytes.len()).step_by(3) {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= 1 << (place % 8);
+            fs::write(&damaged, &bytes).unwrap();
+            assert!(rows(&damaged).len() <= 43, "byte {place}");
         }
     }
 }

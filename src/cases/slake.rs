@@ -65,7 +65,10 @@ pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
 
 fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
     let Some(qid) = id_text(&row.qid) else {
-        let fault = format!("field `qid` is {}, expected a number or a text", kind(&row.qid));
+        let fault = format!(
+            "field `qid` is {}, expected a number or a text",
+            kind(&row.qid)
+        );
         return Err(Problem::parse(file, line, None, fault));
     };
     let id = format!("slake-{qid}");
@@ -95,7 +98,11 @@ fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
         extra: Map::new(),
         line,
     };
-    Ok(Draft { case, keys, file: Arc::clone(file) })
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+    })
 }
 
 #[cfg(test)]

@@ -105,7 +105,9 @@ impl Source {
     /// How many answers in the answers files belong to no case seen so far. After the last case,
     /// more than none means that question ids do not match.
     pub fn unused_answers(&self) -> u64 {
-        self.assembly.answers().saturating_sub(self.assembly.attached)
+        self.assembly
+            .answers()
+            .saturating_sub(self.assembly.attached)
     }
 }
 
@@ -139,24 +141,45 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
             "{}: there are no answers to judge\nhint: give a file per model with --answers, lines \
              of {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}{}",
             path.display(),
-            if kind == SourceKind::Questions { ", or put them into answers/ beside it" } else { "" }
+            if kind == SourceKind::Questions {
+                ", or put them into answers/ beside it"
+            } else {
+                ""
+            }
         );
     }
     let total = count(&layout, options, &files)?;
     files.extend(answers.files().map(Path::to_path_buf));
     let problems = std::mem::take(&mut answers.problems).into_iter();
     let assembly = Assembly::new(answers, options);
-    Ok(Source { kind, total, files, problems, drafts, assembly })
+    Ok(Source {
+        kind,
+        total,
+        files,
+        problems,
+        drafts,
+        assembly,
+    })
 }
 
 fn drafts(layout: &Layout, options: &OpenOptions) -> Result<(SourceKind, Vec<PathBuf>, Drafts)> {
     Ok(match layout {
         Layout::Cases(file) => (SourceKind::Cases, vec![file.clone()], jsonl::drafts(file)?),
-        Layout::Questions(file) => (SourceKind::Questions, vec![file.clone()], csv::drafts(file)?),
-        Layout::VqaRad(file) => (SourceKind::VqaRad, vec![file.clone()], vqa_rad::drafts(file)?),
-        Layout::Slake(file) => {
-            (SourceKind::Slake, vec![file.clone()], slake::drafts(file, options.lang)?)
-        }
+        Layout::Questions(file) => (
+            SourceKind::Questions,
+            vec![file.clone()],
+            csv::drafts(file)?,
+        ),
+        Layout::VqaRad(file) => (
+            SourceKind::VqaRad,
+            vec![file.clone()],
+            vqa_rad::drafts(file)?,
+        ),
+        Layout::Slake(file) => (
+            SourceKind::Slake,
+            vec![file.clone()],
+            slake::drafts(file, options.lang)?,
+        ),
         Layout::Hub(shards) => (SourceKind::Parquet, shards.clone(), hub::drafts(shards)?),
     })
 }
@@ -166,7 +189,8 @@ fn count(layout: &Layout, options: &OpenOptions, files: &[PathBuf]) -> Result<Op
         return hub::count(shards).map(Some);
     }
     let small = |file: &PathBuf| {
-        file.metadata().is_ok_and(|data| data.is_file() && data.len() <= COUNTED)
+        file.metadata()
+            .is_ok_and(|data| data.is_file() && data.len() <= COUNTED)
     };
     if !files.iter().all(small) {
         return Ok(None);
@@ -189,5 +213,9 @@ fn answers_beside(layout: &Layout, path: &Path) -> Result<Vec<PathBuf>> {
         _ => return Ok(Vec::new()),
     };
     let folder = beside.parent().unwrap_or(Path::new("")).join("answers");
-    if folder.is_dir() { answers::folder(&folder) } else { Ok(Vec::new()) }
+    if folder.is_dir() {
+        answers::folder(&folder)
+    } else {
+        Ok(Vec::new())
+    }
 }

@@ -58,7 +58,11 @@ fn images(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let archive = folder.join("VQA_RAD Image Folder");
     let plain = folder.join("images");
-    if archive.is_dir() && !plain.is_dir() { archive } else { plain }
+    if archive.is_dir() && !plain.is_dir() {
+        archive
+    } else {
+        plain
+    }
 }
 
 /// The cases of the release.
@@ -76,7 +80,13 @@ type Fault = (Option<String>, String);
 
 fn draft(row: Row, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, Fault> {
     let qid = id_text(&row.qid).ok_or_else(|| {
-        (None, format!("field `qid` is {}, expected a number or a text", kind(&row.qid)))
+        (
+            None,
+            format!(
+                "field `qid` is {}, expected a number or a text",
+                kind(&row.qid)
+            ),
+        )
     })?;
     let id = format!("vqa_rad-{qid}");
     let Some(reference) = row.answer_text() else {
@@ -106,7 +116,11 @@ fn draft(row: Row, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, 
         extra: Map::new(),
         line,
     };
-    Ok(Draft { case, keys, file: Arc::clone(file) })
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+    })
 }
 
 #[cfg(test)]
@@ -130,13 +144,30 @@ mod tests {
         let drafts: Vec<_> = drafts(&path).unwrap().collect();
         let first = drafts[0].as_ref().unwrap();
         assert_eq!(first.keys, ["0", "vqa_rad-0"]);
-        assert_eq!((first.case.line, first.case.reference.as_deref()), (2, Some("Yes")));
+        assert_eq!(
+            (first.case.line, first.case.reference.as_deref()),
+            (2, Some("Yes"))
+        );
         assert_eq!(first.case.meta["answer_type"], "CLOSED");
-        assert_eq!(first.case.image, Some(ImageSource::File(dir.path().join("images/a.jpg"))));
-        assert_eq!(drafts[1].as_ref().unwrap().case.reference.as_deref(), Some("2"));
+        assert_eq!(
+            first.case.image,
+            Some(ImageSource::File(dir.path().join("images/a.jpg")))
+        );
+        assert_eq!(
+            drafts[1].as_ref().unwrap().case.reference.as_deref(),
+            Some("2")
+        );
         let problems: Vec<_> = drafts.iter().filter_map(|d| d.as_ref().err()).collect();
         let ids: Vec<_> = problems.iter().map(|p| (p.line, p.id.as_deref())).collect();
-        assert_eq!(ids, [(5, Some("2")), (6, Some("vqa_rad-3")), (7, Some("4")), (8, None)]);
+        assert_eq!(
+            ids,
+            [
+                (5, Some("2")),
+                (6, Some("vqa_rad-3")),
+                (7, Some("4")),
+                (8, None)
+            ]
+        );
         assert!(problems[0].message.contains("answer"), "{}", problems[0]);
     }
 

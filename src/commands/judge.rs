@@ -13,9 +13,10 @@ use crate::cli::{Format, JudgeArgs, Verbosity};
 use crate::clock::rfc3339;
 use crate::commands::root;
 use crate::exit::Exit;
+use crate::folder::{holds_records, unused};
 use crate::images::Images;
 use crate::interrupt::Interrupt;
-use crate::journal::{Journal, unused};
+use crate::journal::Journal;
 use crate::judge::Judge;
 use crate::key::judge_digest;
 use crate::manifest::{Counts, Manifest, SourceStamp, Status};
@@ -67,7 +68,11 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         return Ok(Exit::Interrupted);
     }
     written?;
-    tell(&progress, &source, &tally, start);
+    if args.limit.is_none() {
+        tell_unused(&progress, source.unused_answers());
+    }
+    let taken = duration(start.elapsed().as_secs_f64());
+    progress.note(&format!("{} new verdicts in {taken}", tally.fresh));
     if journal.set_aside() > 0 {
         progress.note(&format!(
             "{} earlier verdicts that the input does not ask for are kept in {ASIDE}",
@@ -99,7 +104,7 @@ fn load_judge(args: &JudgeArgs) -> anyhow::Result<Box<dyn Judge>> {
 /// Makes the folder of the run, or finds that it may be resumed.
 fn make_folder(args: &JudgeArgs) -> anyhow::Result<()> {
     let out = &args.out;
-    if args.fresh && Journal::exists(out) {
+    if args.fresh && holds_records(out) {
         bail!(
             "--fresh: {} already holds verdicts, and none are deleted\n\
              hint: name another folder, as in --out {}, or resume this one without --fresh",
@@ -159,17 +164,14 @@ fn end(manifest: &mut Manifest, outcome: &anyhow::Result<bool>, tally: &Tally, s
     manifest.verdicts_per_second = Some((rate * 1e3).round() / 1e3);
 }
 
-/// What a person should know beyond the table.
-fn tell(progress: &Progress, source: &Source, tally: &Tally, start: Instant) {
-    let unused = source.unused_answers();
+/// Answers that found no case are a sign of ids that do not match.
+fn tell_unused(progress: &Progress, unused: u64) {
     if unused > 0 {
         progress.note(&format!(
             "{unused} answers belong to no case\n\
              hint: `question_id` in the answers file must be the id of a case"
         ));
     }
-    let taken = duration(start.elapsed().as_secs_f64());
-    progress.note(&format!("{} new verdicts in {taken}", tally.fresh));
 }
 
 /// A run in which nothing could be read has failed, however quietly.

@@ -10,7 +10,10 @@ use super::terms::{words, yes_no};
 pub fn agrees(answer_text: &str, reference: &str, closed: bool) -> Option<bool> {
     let words = words(answer_text);
     if closed && let Some(right) = yes_no(reference) {
-        return words.iter().find_map(|word| yes_no(word)).map(|said| said == right);
+        return words
+            .iter()
+            .find_map(|word| yes_no(word))
+            .map(|said| said == right);
     }
     let wanted = self::words(reference);
     if wanted.is_empty() {
@@ -25,8 +28,14 @@ mod tests {
 
     #[test]
     fn the_first_yes_or_no_decides() {
-        assert_eq!(agrees("Yes, the image shows no fracture.", "yes", true), Some(true));
-        assert_eq!(agrees("There is no fracture, yes.", "Yes", true), Some(false));
+        assert_eq!(
+            agrees("Yes, the image shows no fracture.", "yes", true),
+            Some(true)
+        );
+        assert_eq!(
+            agrees("There is no fracture, yes.", "Yes", true),
+            Some(false)
+        );
         assert_eq!(agrees("No.", "no", true), Some(true));
         assert_eq!(agrees("The image shows a nodule.", "yes", true), None);
         assert_eq!(agrees("Normal findings, noted yesterday", "no", true), None);
@@ -34,7 +43,10 @@ mod tests {
 
     #[test]
     fn open_answers_contain_the_reference() {
-        assert_eq!(agrees("It is an MRI of the left lungs.", "Left Lung", false), Some(true));
+        assert_eq!(
+            agrees("It is an MRI of the left lungs.", "Left Lung", false),
+            Some(true)
+        );
         assert_eq!(agrees("It is the lung.", "Left Lung", false), Some(false));
         assert_eq!(agrees("The heart.", "Heart", true), Some(true));
         assert_eq!(agrees("Anything", "", false), None);

@@ -2,6 +2,9 @@
 
 use super::terms::{overlap, terms};
 
+/// Options of more words than this cannot be told from the rest of the question.
+const LONGEST: usize = 3;
+
 /// The options a question offers besides the reference answer; none if it offers no choice, or if
 /// the reference is not one of its options.
 pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
@@ -10,7 +13,14 @@ pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
         return Vec::new();
     };
     let size = reference.split_whitespace().count().max(1);
-    let mut listed: Vec<&str> = before.split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
+    if size > LONGEST {
+        return Vec::new();
+    }
+    let mut listed: Vec<&str> = before
+        .split(',')
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+        .collect();
     let mut options = Vec::new();
     // In "Which is bigger, lung, liver or heart" the first part is the question itself; in "Is it
     // solid or cystic" it ends with an option.
@@ -27,7 +37,10 @@ pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
         return Vec::new();
     }
     options.retain(|option| !option.is_empty() && !is_right(option));
-    options.into_iter().map(|option| with_head(option, reference, before)).collect()
+    options
+        .into_iter()
+        .map(|option| with_head(option, reference, before))
+        .collect()
 }
 
 /// "gray or white matter", answered by "white matter": the other is "gray matter".
@@ -36,7 +49,11 @@ fn with_head(option: String, reference: &str, before: &str) -> String {
     match words.last() {
         Some(&head) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
             let head_said = before.to_lowercase().contains(&head.to_lowercase());
-            if head_said { option } else { format!("{option} {}", head.to_lowercase()) }
+            if head_said {
+                option
+            } else {
+                format!("{option} {}", head.to_lowercase())
+            }
         }
         _ => option,
     }
@@ -50,7 +67,9 @@ fn last_is(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
 const ARTICLES: [&str; 6] = ["a", "an", "the", "in", "on", "either"];
 
 fn first_words(text: &str, n: usize) -> String {
-    let words = text.split_whitespace().skip_while(|w| ARTICLES.contains(&w.to_lowercase().as_str()));
+    let words = text
+        .split_whitespace()
+        .skip_while(|w| ARTICLES.contains(&w.to_lowercase().as_str()));
     words.take(n).collect::<Vec<_>>().join(" ")
 }
 
@@ -68,16 +87,31 @@ mod tests {
     fn finds_the_other_option() {
         for (question, reference, other) in [
             ("Which organ is abnormal, heart or lung?", "Heart", "lung"),
-            ("Is the lesion seen in the gray or white matter?", "White matter", "gray matter"),
+            (
+                "Is the lesion seen in the gray or white matter?",
+                "White matter",
+                "gray matter",
+            ),
             ("Is this a solid or cystic lesion?", "Solid", "cystic"),
-            ("Is this a contrast CT or a non-contrast CT?", "Contrast CT", "non-contrast CT"),
-            ("Is the lung on the right or left side?", "Left side", "right side"),
+            (
+                "Is this a contrast CT or a non-contrast CT?",
+                "Contrast CT",
+                "non-contrast CT",
+            ),
+            (
+                "Is the lung on the right or left side?",
+                "Left side",
+                "right side",
+            ),
             ("Is this an AP or PA film?", "PA", "AP"),
         ] {
             let found = others(question, reference);
             assert_eq!(found, [other], "{question}");
         }
-        let three = others("Which is the biggest in this image,lung,liver or heart?", "Lung");
+        let three = others(
+            "Which is the biggest in this image,lung,liver or heart?",
+            "Lung",
+        );
         assert_eq!(three, ["liver", "heart"]);
     }
 
@@ -85,5 +119,10 @@ mod tests {
     fn no_choice_no_option() {
         assert!(others("Is the lung healthy?", "Yes").is_empty());
         assert!(others("Is it in the liver or spleen?", "Both kidneys").is_empty());
+        let long = others(
+            "Is it inside the patient or on the patient's skin?",
+            "on the patient's skin",
+        );
+        assert!(long.is_empty(), "{long:?}");
     }
 }

@@ -15,6 +15,3 @@ pub use agree::agrees;
 pub use model_answers::{ModelPair, path_vqa_model_pairs};
 pub use real::{RealItem, RealSplit, load_real};
 pub use wrong::WrongAnswers;
-
-#[cfg(test)]
-mod look;

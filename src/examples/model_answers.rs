@@ -57,13 +57,25 @@ pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<Mo
 }
 
 fn pairs_of(case: Case, images: &mut Images) -> Vec<ModelPair> {
-    let Case { image, question, responses, reference, line, .. } = case;
-    let (Some(image), Some(reference)) = (image, reference) else { return Vec::new() };
+    let Case {
+        image,
+        question,
+        responses,
+        reference,
+        line,
+        ..
+    } = case;
+    let (Some(image), Some(reference)) = (image, reference) else {
+        return Vec::new();
+    };
     if yes_no(&reference).is_none() {
         return Vec::new();
     }
     let (image, image_key) = images.shared(image, "path_vqa");
-    let verdicts: Vec<_> = responses.iter().map(|r| agrees(&r.text, &reference, true)).collect();
+    let verdicts: Vec<_> = responses
+        .iter()
+        .map(|r| agrees(&r.text, &reference, true))
+        .collect();
     let judged: Vec<_> = responses.iter().zip(verdicts).collect();
     let mut pairs = Vec::new();
     for (index, (first, a)) in judged.iter().enumerate() {
@@ -98,7 +110,12 @@ mod tests {
             model: model.to_owned(),
             text: text.to_owned(),
         };
-        let texts = [("a", "Yes, it does."), ("b", "no"), ("c", "A phone."), ("d", "yes")];
+        let texts = [
+            ("a", "Yes, it does."),
+            ("b", "no"),
+            ("c", "A phone."),
+            ("d", "yes"),
+        ];
         let case = Case {
             id: "x".into(),
             image: Some(ImageSource::File("a.jpg".into())),
@@ -118,11 +135,18 @@ mod tests {
                 (models, p.better, p.opposed)
             })
             .collect();
-        let expected =
-            [("ab", 0, true), ("ac", 0, false), ("bd", 1, true), ("cd", 1, false)];
+        let expected = [
+            ("ab", 0, true),
+            ("ac", 0, false),
+            ("bd", 1, true),
+            ("cd", 1, false),
+        ];
         assert_eq!(seen, expected.map(|(m, b, o)| (m.to_owned(), b, o)));
         assert_eq!(pairs[0].row, 7);
-        let open = Case { reference: Some("a nodule".into()), ..case };
+        let open = Case {
+            reference: Some("a nodule".into()),
+            ..case
+        };
         assert!(pairs_of(open, &mut Images::default()).is_empty());
     }
 }

@@ -108,7 +108,11 @@ pub fn load_real(data_root: &Path, split: RealSplit) -> Result<Vec<RealItem>> {
 fn item(case: Case, dataset: &'static str, images: &mut Images) -> Option<RealItem> {
     let text = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let meta = |name: &str| {
-        let value = case.meta.get(name).and_then(|v| v.as_str()).unwrap_or_default();
+        let value = case
+            .meta
+            .get(name)
+            .and_then(|v| v.as_str())
+            .unwrap_or_default();
         Some(value.to_owned()).filter(|v| !v.is_empty())
     };
     let answer = text(case.reference.as_deref()?);
@@ -124,14 +128,28 @@ fn item(case: Case, dataset: &'static str, images: &mut Images) -> Option<RealIt
     let (organ, modality) = (meta("organ").or_else(|| meta("location")), meta("modality"));
     let (image, image_key) = images.shared(case.image?, dataset);
     let whole = !answer.is_empty();
-    let found =
-        RealItem { image, image_key, dataset, question, answer, closed, group, organ, modality };
+    let found = RealItem {
+        image,
+        image_key,
+        dataset,
+        question,
+        answer,
+        closed,
+        group,
+        organ,
+        modality,
+    };
     whole.then_some(found)
 }
 
 /// VQA-RAD's question type: the first of several, with its two misspellings mended.
 fn question_type(kind: &str) -> String {
-    let first = kind.split(',').next().unwrap_or_default().trim().to_uppercase();
+    let first = kind
+        .split(',')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_uppercase();
     match first.as_str() {
         "ATRIB" => "ATTRIB".into(),
         "PRSE" => "PRES".into(),
@@ -140,14 +158,20 @@ fn question_type(kind: &str) -> String {
 }
 
 fn first_words(question: &str) -> String {
-    let words: Vec<_> = question.split_whitespace().take(2).map(str::to_lowercase).collect();
+    let words: Vec<_> = question
+        .split_whitespace()
+        .take(2)
+        .map(str::to_lowercase)
+        .collect();
     words.join(" ")
 }
 
 /// One in ten images, by a hash of the name: stable whatever else is in the data set.
 fn held_out(image_key: &str) -> bool {
     let digest = Sha256::digest(image_key.as_bytes());
-    let number = digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let number = digest
+        .first_chunk::<8>()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes));
     number.is_multiple_of(10)
 }
 
@@ -162,17 +186,30 @@ impl Images {
     pub(super) fn shared(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
         match image {
             ImageSource::File(path) => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let name = path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
                 // SLAKE's images are all called `source.jpg`, in folders of their own.
                 let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-                let key = if dataset == "slake" { folder.to_string_lossy().into_owned() } else { name };
+                let key = if dataset == "slake" {
+                    folder.to_string_lossy().into_owned()
+                } else {
+                    name
+                };
                 (ImageSource::File(path), format!("{dataset}/{key}"))
             }
             ImageSource::Bytes { name, bytes } => {
                 let digest: [u8; 32] = Sha256::digest(&bytes).into();
                 let bytes = Arc::clone(self.by_content.entry(digest).or_insert(bytes));
-                let short = digest.first_chunk::<8>().map_or(0, |d| u64::from_be_bytes(*d));
-                (ImageSource::Bytes { name, bytes }, format!("{dataset}/{short:016x}"))
+                let short = digest
+                    .first_chunk::<8>()
+                    .map_or(0, |d| u64::from_be_bytes(*d));
+                (
+                    ImageSource::Bytes { name, bytes },
+                    format!("{dataset}/{short:016x}"),
+                )
             }
         }
     }
@@ -185,7 +222,10 @@ mod tests {
     #[test]
     fn equal_bytes_are_held_once() {
         let mut images = Images::default();
-        let image = |name: &str| ImageSource::Bytes { name: name.into(), bytes: [1, 2].into() };
+        let image = |name: &str| ImageSource::Bytes {
+            name: name.into(),
+            bytes: [1, 2].into(),
+        };
         let (a, a_key) = images.shared(image("a"), "path_vqa");
         let (b, b_key) = images.shared(image("b"), "path_vqa");
         assert_eq!(a_key, b_key);
@@ -200,7 +240,9 @@ mod tests {
 
     #[test]
     fn about_a_tenth_is_held_out() {
-        let held = (0..10_000).filter(|i| held_out(&format!("vqa_rad/synpic{i}.jpg"))).count();
+        let held = (0..10_000)
+            .filter(|i| held_out(&format!("vqa_rad/synpic{i}.jpg")))
+            .count();
         assert!((900..1100).contains(&held), "{held}");
         assert_eq!(question_type("PRSE, ABN "), "PRES");
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 /// Words that carry no meaning in a short answer.
 const FILLERS: [&str; 19] = [
-    "a", "an", "the", "of", "in", "on", "at", "is", "are", "it", "this", "with", "and", "to", "lobe",
-    "side", "region", "area", "part",
+    "a", "an", "the", "of", "in", "on", "at", "is", "are", "it", "this", "with", "and", "to",
+    "lobe", "side", "region", "area", "part",
 ];
 
 /// Words that turn an answer round.
@@ -45,19 +45,33 @@ const SAME: [&[&str]; 23] = [
 ///
 /// "x-ray", "x ray" and "xray" are one word; other hyphens separate words.
 pub(super) fn words(text: &str) -> Vec<String> {
-    let text = text.to_lowercase().replace("x-ray", "xray").replace("x ray", "xray");
-    let text = text.replace("ct scan", "ct").replace("hyper dense", "hyperdense");
+    let text = text
+        .to_lowercase()
+        .replace("x-ray", "xray")
+        .replace("x ray", "xray");
+    let text = text
+        .replace("ct scan", "ct")
+        .replace("hyper dense", "hyperdense");
     let text = text.replace("hypo dense", "hypodense");
-    let split = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+    let split = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty());
     split.map(|word| canonical(singular(word))).collect()
 }
 
 /// The words that carry meaning, as a set.
 pub(super) fn terms(text: &str) -> BTreeSet<String> {
     let words = words(text);
-    let meaning: BTreeSet<String> =
-        words.iter().filter(|w| !FILLERS.contains(&w.as_str())).cloned().collect();
-    if meaning.is_empty() { words.into_iter().collect() } else { meaning }
+    let meaning: BTreeSet<String> = words
+        .iter()
+        .filter(|w| !FILLERS.contains(&w.as_str()))
+        .cloned()
+        .collect();
+    if meaning.is_empty() {
+        words.into_iter().collect()
+    } else {
+        meaning
+    }
 }
 
 /// An answer as it is compared and counted: its words, one space between.
@@ -81,7 +95,8 @@ pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
         return false;
     }
     let within = |few: &BTreeSet<String>, many: &BTreeSet<String>| {
-        few.iter().all(|word| many.iter().any(|other| alike(word, other)))
+        few.iter()
+            .all(|word| many.iter().any(|other| alike(word, other)))
     };
     within(a, b) || within(b, a)
 }
@@ -115,7 +130,10 @@ fn singular(word: &str) -> &str {
 
 fn canonical(word: &str) -> String {
     let group = SAME.iter().find(|group| group.contains(&word));
-    group.and_then(|g| g.first()).map_or(word, |first| first).to_owned()
+    group
+        .and_then(|g| g.first())
+        .map_or(word, |first| first)
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -160,6 +178,9 @@ mod tests {
         ] {
             assert!(!same(a, b), "{a} / {b}");
         }
-        assert_eq!((yes_no("Yes. "), yes_no("NO"), yes_no("maybe")), (Some(true), Some(false), None));
+        assert_eq!(
+            (yes_no("Yes. "), yes_no("NO"), yes_no("maybe")),
+            (Some(true), Some(false), None)
+        );
     }
 }

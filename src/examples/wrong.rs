@@ -15,9 +15,12 @@ use super::choices;
 use super::real::RealItem;
 use super::terms::{normal, overlap, terms, yes_no};
 
-/// A draw is from the answers to so many of the questions most like this one: half of the draws from
-/// few, which are mostly the same question about other images, half from many of its kind.
-const NEAREST: [usize; 2] = [16, 128];
+/// Half of the draws are from the answers to so many of the questions most like this one: mostly the
+/// same question about other images.
+const NEAREST: usize = 16;
+
+/// The other half is from a quarter of its kind, but from at most so many.
+const OF_ITS_KIND: usize = 128;
 
 /// How far chance may move a question among its equals.
 const JITTER: f32 = 0.05;
@@ -89,11 +92,20 @@ impl WrongAnswers {
         pools.add_answers(items);
         for item in items.iter().filter(|item| yes_no(&item.answer).is_none()) {
             let key = (item.dataset, normal(&item.answer));
-            let Some(&answer) = pools.spellings.get(&key) else { continue };
+            let Some(&answer) = pools.spellings.get(&key) else {
+                continue;
+            };
             let index = pools.given.len();
-            pools.given.push(Given { answer, question: pools.numbers(&item.question) });
+            pools.given.push(Given {
+                answer,
+                question: pools.numbers(&item.question),
+            });
             for kind in [item.group.as_str(), ""] {
-                pools.pools.entry((item.dataset, kind.to_owned())).or_default().push(index);
+                pools
+                    .pools
+                    .entry((item.dataset, kind.to_owned()))
+                    .or_default()
+                    .push(index);
             }
         }
         pools
@@ -109,7 +121,8 @@ impl WrongAnswers {
         }
         for (number, (word, count)) in counts.into_iter().enumerate() {
             self.words.insert(word, number as u32);
-            self.rarity.push((items.len() as f32 / count as f32).ln() + 0.1);
+            self.rarity
+                .push((items.len() as f32 / count as f32).ln() + 0.1);
         }
     }
 
@@ -117,11 +130,15 @@ impl WrongAnswers {
     fn add_answers(&mut self, items: &[RealItem]) {
         let mut spelt: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
         for item in items {
-            let forms = spelt.entry((item.dataset, normal(&item.answer))).or_default();
+            let forms = spelt
+                .entry((item.dataset, normal(&item.answer)))
+                .or_default();
             *forms.entry(&item.answer).or_default() += 1;
         }
         for (key, forms) in spelt {
-            let commonest = forms.into_iter().max_by_key(|&(text, count)| (count, Reverse(text)));
+            let commonest = forms
+                .into_iter()
+                .max_by_key(|&(text, count)| (count, Reverse(text)));
             let text = commonest.map_or("", |(text, _)| text);
             self.spellings.insert(key, self.answers.len());
             self.answers.push(Answer {
@@ -133,8 +150,10 @@ impl WrongAnswers {
     }
 
     fn numbers(&self, question: &str) -> Vec<u32> {
-        let mut numbers: Vec<u32> =
-            terms(question).iter().filter_map(|word| self.words.get(word).copied()).collect();
+        let mut numbers: Vec<u32> = terms(question)
+            .iter()
+            .filter_map(|word| self.words.get(word).copied())
+            .collect();
         numbers.sort_unstable();
         numbers
     }
@@ -149,17 +168,23 @@ impl WrongAnswers {
         if let Some(option) = options.get(rng.random_range(0..options.len().max(1))) {
             let known = self.spellings.get(&(item.dataset, normal(option)));
             let known = known.and_then(|&index| self.answers.get(index));
-            return Some(known.map_or_else(|| in_style_of(&item.answer, option), |a| a.text.clone()));
+            return Some(
+                known.map_or_else(|| in_style_of(&item.answer, option), |a| a.text.clone()),
+            );
         }
         let wrong = self.candidates(item);
         let nearest = self.nearest(item, &wrong, rng);
         let chosen = nearest.get(rng.random_range(0..nearest.len().max(1)))?;
-        self.answers.get(chosen.answer).map(|answer| answer.text.clone())
+        self.answers
+            .get(chosen.answer)
+            .map(|answer| answer.text.clone())
     }
 
-    /// The wrong answers of the item's kind, of its answer's shape where there are such.
+    /// The wrong answers of the item's kind, of its answer's shape where there are such. What the
+    /// question itself says is no answer to it.
     fn candidates(&self, item: &RealItem) -> Vec<&Given> {
         let (right, look) = (terms(&item.answer), shape(&item.answer));
+        let asked = terms(&item.question);
         let mut known: HashMap<usize, bool> = HashMap::new();
         for kind in [item.group.as_str(), ""] {
             let pool = self.pools.get(&(item.dataset, kind.to_owned()));
@@ -168,11 +193,17 @@ impl WrongAnswers {
             wrong.retain(|given| {
                 *known.entry(given.answer).or_insert_with(|| {
                     let answer = self.answers.get(given.answer);
-                    answer.is_some_and(|answer| !overlap(&answer.terms, &right))
+                    let said = |answer: &&Answer| answer.terms.is_subset(&asked);
+                    answer
+                        .filter(|a| !said(a))
+                        .is_some_and(|a| !overlap(&a.terms, &right))
                 })
             });
-            let looks_same =
-                |given: &&Given| self.answers.get(given.answer).is_some_and(|a| a.shape == look);
+            let looks_same = |given: &&Given| {
+                self.answers
+                    .get(given.answer)
+                    .is_some_and(|a| a.shape == look)
+            };
             if wrong.iter().any(looks_same) {
                 wrong.retain(looks_same);
             }
@@ -197,14 +228,23 @@ impl WrongAnswers {
             ranked.push((likeness + JITTER * rng.random::<f32>(), given));
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let size = NEAREST[usize::from(rng.random_bool(0.5))];
-        ranked.into_iter().take(size).map(|(_, given)| given).collect()
+        let many = (ranked.len() / 4).clamp(NEAREST, OF_ITS_KIND);
+        let size = if rng.random_bool(0.5) { NEAREST } else { many };
+        ranked
+            .into_iter()
+            .take(size)
+            .map(|(_, given)| given)
+            .collect()
     }
 
     /// The share of the words of two questions that both have, weighted by rarity; 0 to 1.
     fn likeness(&self, a: &[u32], b: &[u32]) -> f32 {
         let weight = |word: &u32| self.rarity.get(*word as usize).copied().unwrap_or(0.0);
-        let shared: f32 = a.iter().filter(|word| b.binary_search(word).is_ok()).map(weight).sum();
+        let shared: f32 = a
+            .iter()
+            .filter(|word| b.binary_search(word).is_ok())
+            .map(weight)
+            .sum();
         let all: f32 = a.iter().chain(b).map(weight).sum::<f32>() - shared;
         if all > 0.0 { shared / all } else { 0.0 }
     }
@@ -249,7 +289,9 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut seen = BTreeMap::new();
         for _ in 0..400 {
-            *seen.entry(wrong.draw(&items[index], &mut rng).unwrap()).or_default() += 1;
+            *seen
+                .entry(wrong.draw(&items[index], &mut rng).unwrap())
+                .or_default() += 1;
         }
         seen
     }
@@ -288,8 +330,12 @@ mod tests {
 
     #[test]
     fn numbers_against_numbers() {
-        let items = ["2", "1", "both lungs", "three", "Yes"].map(|a| item("How many?", a, "Quantity"));
-        assert_eq!(draws(&items, 0).into_keys().collect::<Vec<_>>(), ["1", "three"]);
+        let items =
+            ["2", "1", "both lungs", "three", "Yes"].map(|a| item("How many?", a, "Quantity"));
+        assert_eq!(
+            draws(&items, 0).into_keys().collect::<Vec<_>>(),
+            ["1", "three"]
+        );
         let alone = [item("How many?", "2", "Quantity")];
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         assert_eq!(WrongAnswers::new(&alone).draw(&alone[0], &mut rng), None);

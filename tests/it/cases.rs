@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use acem3::cases::{Case, ImageSource, Lang, OpenOptions, Problem, SourceKind, open};
 
 /// Where the public data sets are, if they are here.
-pub fn data(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(name);
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+pub(crate) fn data(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data")
+        .join(name);
     if path.exists() {
         return Some(path);
     }
@@ -35,7 +38,9 @@ fn read(path: &Path, options: &OpenOptions) -> (Vec<Case>, Vec<Problem>) {
             Err(problem) => problems.push(problem),
         }
     }
-    let of_answers = problems.iter().filter(|p| p.file.iter().any(|part| part == "answers"));
+    let of_answers = problems
+        .iter()
+        .filter(|p| p.file.iter().any(|part| part == "answers"));
     let expected = (cases.len() + problems.len() - of_answers.count()) as u64;
     assert_eq!(total, Some(expected));
     (cases, problems)
@@ -67,50 +72,96 @@ fn a_folder_of_cases_goes_on_after_every_fault() {
     let text = format!("\u{feff}{}\r\n", lines.join("\r\n"));
     let dir = tree(&[
         ("cases.jsonl", &text),
-        ("answers/p.jsonl", "{\"question_id\": 6, \"text\": \"yes\"}\nbroken\n"),
-        ("answers/q.jsonl", "{\"question_id\": \"6\", \"text\": \"no\"}\n"),
+        (
+            "answers/p.jsonl",
+            "{\"question_id\": 6, \"text\": \"yes\"}\nbroken\n",
+        ),
+        (
+            "answers/q.jsonl",
+            "{\"question_id\": \"6\", \"text\": \"no\"}\n",
+        ),
     ]);
     let (cases, problems) = read(dir.path(), &OpenOptions::default());
     let ids: Vec<_> = cases.iter().map(|c| (c.id.as_str(), c.line)).collect();
     assert_eq!(ids, [("a", 1), ("4", 6), ("6", 8)]);
-    assert_eq!(cases[0].image, Some(ImageSource::File(dir.path().join("images/a.png"))));
+    assert_eq!(
+        cases[0].image,
+        Some(ImageSource::File(dir.path().join("images/a.png")))
+    );
     assert_eq!(cases[0].extra["more"], 1);
     assert_eq!(models(&cases[2]), ["p", "q"]);
-    let found: Vec<_> =
-        problems.iter().map(|p| (p.line, p.id.as_deref().unwrap_or("-"))).collect();
-    assert_eq!(found, [(2, "-"), (2, "b"), (4, "c"), (5, "a"), (7, "5"), (9, "7")]);
+    let found: Vec<_> = problems
+        .iter()
+        .map(|p| (p.line, p.id.as_deref().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        found,
+        [(2, "-"), (2, "b"), (4, "c"), (5, "a"), (7, "5"), (9, "7")]
+    );
     assert!(problems[0].file.ends_with("answers/p.jsonl"));
-    assert!(problems[3].message.contains("line 1 and on line 5"), "{}", problems[3]);
-    assert!(problems[5].message.contains("none of the 2 models"), "{}", problems[5]);
+    assert!(
+        problems[3].message.contains("line 1 and on line 5"),
+        "{}",
+        problems[3]
+    );
+    assert!(
+        problems[5].message.contains("none of the 2 models"),
+        "{}",
+        problems[5]
+    );
 }
 
 #[test]
 fn a_table_takes_its_answers_from_beside_it_and_from_elsewhere() {
     let dir = tree(&[
-        ("questions.csv", "id,image,question,organ\n1,a.png,\"Is it,\nreally?\",lung\n2,,Why?,\n"),
-        ("answers/p.jsonl", "{\"question_id\": 1, \"text\": \"yes\"}\n"),
-        ("more.jsonl", "{\"question_id\": 1, \"text\": \"no\", \"model_id\": \"m\"}\n"),
+        (
+            "questions.csv",
+            "id,image,question,organ\n1,a.png,\"Is it,\nreally?\",lung\n2,,Why?,\n",
+        ),
+        (
+            "answers/p.jsonl",
+            "{\"question_id\": 1, \"text\": \"yes\"}\n",
+        ),
+        (
+            "more.jsonl",
+            "{\"question_id\": 1, \"text\": \"no\", \"model_id\": \"m\"}\n",
+        ),
     ]);
-    let options =
-        OpenOptions { answers: vec![dir.path().join("more.jsonl")], ..OpenOptions::default() };
+    let options = OpenOptions {
+        answers: vec![dir.path().join("more.jsonl")],
+        ..OpenOptions::default()
+    };
     let (cases, problems) = read(dir.path(), &options);
     assert_eq!((cases.len(), problems.len()), (1, 1));
     assert_eq!(models(&cases[0]), ["m", "p"]);
     assert_eq!(cases[0].meta["organ"], "lung");
     let mut source = open(&dir.path().join("questions.csv"), &options).unwrap();
-    assert_eq!((source.kind, source.files.len()), (SourceKind::Questions, 3));
+    assert_eq!(
+        (source.kind, source.files.len()),
+        (SourceKind::Questions, 3)
+    );
     assert_eq!((source.by_ref().count(), source.unused_answers()), (2, 0));
 }
 
 #[test]
 fn nothing_to_read_is_an_error_with_a_hint() {
-    let dir = tree(&[("notes.txt", "nothing"), ("table/questions.csv", "id,question\n")]);
+    let dir = tree(&[
+        ("notes.txt", "nothing"),
+        ("table/questions.csv", "id,question\n"),
+    ]);
     for path in ["", "none", "notes.txt", "table"] {
-        let error = open(&dir.path().join(path), &OpenOptions::default()).err().unwrap();
-        assert!(format!("{error:#}").contains("\nhint: "), "{path}: {error:#}");
+        let error = open(&dir.path().join(path), &OpenOptions::default())
+            .err()
+            .unwrap();
+        assert!(
+            format!("{error:#}").contains("\nhint: "),
+            "{path}: {error:#}"
+        );
     }
-    let options =
-        OpenOptions { answers: vec![dir.path().join("gone.jsonl")], ..OpenOptions::default() };
+    let options = OpenOptions {
+        answers: vec![dir.path().join("gone.jsonl")],
+        ..OpenOptions::default()
+    };
     let cases = tree(&[("cases.jsonl", "{}\n")]);
     let error = open(cases.path(), &options).err().unwrap();
     assert!(format!("{error:#}").contains("gone.jsonl"));
@@ -131,23 +182,45 @@ fn answers(dir: &Path, n: u64) -> Vec<PathBuf> {
 fn vqa_rad_as_released() {
     let Some(path) = data("vqa_rad") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let options = OpenOptions { answers: answers(dir.path(), 2300), ..OpenOptions::default() };
+    let options = OpenOptions {
+        answers: answers(dir.path(), 2300),
+        ..OpenOptions::default()
+    };
     let (cases, problems) = read(&path, &options);
     assert_eq!((cases.len(), problems.len()), (1796, 0));
     let first = &cases[0];
-    assert_eq!((first.id.as_str(), first.responses[1].text.as_str()), ("vqa_rad-0", "two says 0"));
+    assert_eq!(
+        (first.id.as_str(), first.responses[1].text.as_str()),
+        ("vqa_rad-0", "two says 0")
+    );
     assert_eq!(first.meta["organ"], "HEAD");
     for case in &cases {
         assert!(matches!(&case.image, Some(ImageSource::File(file)) if file.is_file()));
         assert!(["OPEN", "CLOSED"].contains(&case.meta["answer_type"].as_str().unwrap()));
     }
-    let without = open(&path, &OpenOptions::default()).err().unwrap().to_string();
+    let without = open(&path, &OpenOptions::default())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(without.contains("--answers"), "{without}");
-    let one = OpenOptions { answers: options.answers[..1].to_vec(), ..OpenOptions::default() };
+    let one = OpenOptions {
+        answers: options.answers[..1].to_vec(),
+        ..OpenOptions::default()
+    };
     let (cases, problems) = read(&path, &one);
     assert_eq!((cases.len(), problems.len()), (0, 1796));
-    assert!(problems[0].message.contains("two or more"), "{}", problems[0]);
-    let (cases, _) = read(&path, &OpenOptions { with_reference: true, ..one });
+    assert!(
+        problems[0].message.contains("two or more"),
+        "{}",
+        problems[0]
+    );
+    let (cases, _) = read(
+        &path,
+        &OpenOptions {
+            with_reference: true,
+            ..one
+        },
+    );
     assert_eq!(models(&cases[0]), ["one", "reference"]);
 }
 
@@ -176,10 +249,16 @@ fn path_vqa_in_parquet() {
     let (Some(path), Some(given)) = (data("path_vqa"), data("answers/path_vqa_validation")) else {
         return;
     };
-    let options = OpenOptions { answers: vec![given], ..OpenOptions::default() };
+    let options = OpenOptions {
+        answers: vec![given],
+        ..OpenOptions::default()
+    };
     let both = open(&path, &options).err().unwrap().to_string();
     assert!(both.contains("train, validation"), "{both}");
-    let options = OpenOptions { split: Some("validation".into()), ..options };
+    let options = OpenOptions {
+        split: Some("validation".into()),
+        ..options
+    };
     let (cases, problems) = read(&path, &options);
     assert_eq!((cases.len(), problems.len()), (1500, 0));
     let last = &cases[1499];
@@ -188,11 +267,19 @@ fn path_vqa_in_parquet() {
     assert_eq!(last.responses[3].text, "ivory");
     assert_eq!(last.meta["dataset"], "path_vqa");
     for case in &cases {
-        let Some(ImageSource::Bytes { bytes, .. }) = &case.image else { panic!("no bytes") };
+        let Some(ImageSource::Bytes { bytes, .. }) = &case.image else {
+            panic!("no bytes")
+        };
         assert!(bytes.starts_with(b"\xFF\xD8"), "{} is no JPEG", case.id);
     }
-    let closed = cases.iter().filter(|c| c.meta["answer_type"] == "closed").count();
+    let closed = cases
+        .iter()
+        .filter(|c| c.meta["answer_type"] == "closed")
+        .count();
     let words = ["yes", "no"];
-    let by_word = cases.iter().filter(|c| words.contains(&c.reference.as_deref().unwrap())).count();
+    let by_word = cases
+        .iter()
+        .filter(|c| words.contains(&c.reference.as_deref().unwrap()))
+        .count();
     assert_eq!(closed, by_word);
 }

@@ -1,7 +1,14 @@
 //! Whole-program tests, one binary.
 
+#[cfg(test)]
+mod cases;
 mod data;
+mod examples;
+#[cfg(test)]
 mod folder;
+#[cfg(test)]
 mod judge;
+#[cfg(test)]
 mod phantoms;
+#[cfg(test)]
 mod resume;

@@ -1,10 +1,12 @@
-//! One writer per folder: two runs that append to one file would tear each other's lines.
+//! The folder of a run: taken by one writer, since two would tear each other's lines.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+
+use crate::journal::RECORDS;
 
 const LOCK: &str = ".lock";
 
@@ -44,4 +46,19 @@ impl FolderLock {
         writeln!(file, "{}", std::process::id()).with_context(place)?;
         Ok(Self(file))
     }
+}
+
+/// Whether a folder holds records.
+pub fn holds_records(folder: &Path) -> bool {
+    std::fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
+}
+
+/// The first name beside this folder that is not taken: `demo-2`, `demo-3`, …
+pub fn unused(folder: &Path) -> PathBuf {
+    let name = folder
+        .file_name()
+        .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let named = (2_u32..).map(|n| folder.with_file_name(format!("{name}-{n}")));
+    let mut free = named.filter(|path| !path.exists());
+    free.next().unwrap_or_else(|| folder.to_owned())
 }

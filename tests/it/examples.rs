@@ -1,0 +1,69 @@
+//! Real questions for training and measuring, where the public data sets are at hand.
+
+use std::collections::BTreeSet;
+
+use acem3::examples::{RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::cases::data;
+
+fn images(items: &[RealItem]) -> BTreeSet<&str> {
+    items.iter().map(|item| item.image_key.as_str()).collect()
+}
+
+#[test]
+fn train_and_held_out_share_no_image() {
+    let Some(root) = data("") else { return };
+    let load = |split| load_real(&root, split).unwrap();
+    let slake = [load(RealSplit::SlakeTrain), load(RealSplit::SlakeValidate)];
+    assert_eq!(slake.each_ref().map(|items| images(items).len()), [450, 95]);
+    let rad = [load(RealSplit::VqaRadTrain), load(RealSplit::VqaRadHeldOut)];
+    assert_eq!(rad[0].len() + rad[1].len(), 1796);
+    let held = images(&rad[1]).len() as f64 / 313.0;
+    assert!((0.05..0.15).contains(&held), "{held}");
+    for [train, rest] in [&slake, &rad] {
+        assert!(images(train).is_disjoint(&images(rest)));
+    }
+    let path = load(RealSplit::PathVqaTrain);
+    assert_eq!((path.len(), images(&path).len()), (7638, 1000));
+    assert!(path.iter().all(|item| item.dataset == "path_vqa"));
+}
+
+#[test]
+fn every_question_has_a_wrong_answer_and_draws_repeat() {
+    let Some(root) = data("") else { return };
+    let items = load_real(&root, RealSplit::HeldOut).unwrap();
+    let wrong = WrongAnswers::new(&items);
+    let draw = |seed| -> Vec<String> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        items
+            .iter()
+            .map(|item| wrong.draw(item, &mut rng).unwrap())
+            .collect()
+    };
+    let drawn = draw(1);
+    assert_eq!(drawn, draw(1));
+    assert_ne!(drawn, draw(2));
+    for (item, wrong) in items.iter().zip(&drawn) {
+        assert_ne!(
+            item.answer.to_lowercase(),
+            wrong.to_lowercase(),
+            "{}",
+            item.question
+        );
+    }
+}
+
+#[test]
+fn model_pairs_are_of_closed_questions_of_the_rows_asked_for() {
+    let Some(root) = data("") else { return };
+    let pairs = path_vqa_model_pairs(&root, 1000..1500).unwrap();
+    assert!(pairs.len() > 300, "{}", pairs.len());
+    assert!(pairs.iter().all(|pair| (1000..1500).contains(&pair.row)));
+    assert!(
+        pairs
+            .iter()
+            .all(|pair| ["yes", "no"].contains(&pair.reference.as_str()))
+    );
+}
