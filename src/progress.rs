@@ -186,7 +186,7 @@ pub fn duration(seconds: f64) -> String {
 }
 
 /// A closed stderr is nobody's loss.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 

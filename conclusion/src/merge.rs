@@ -56,7 +56,11 @@ mod tests {
 
     #[test]
     fn the_three_evaluations_stand_in_the_order_of_the_papers() -> Result<(), Error> {
-        let input = JudgeInput { image: true, question: "q", responses: ["a", "b"] };
+        let input = JudgeInput {
+            image: true,
+            question: "q",
+            responses: ["a", "b"],
+        };
         let evaluations = ["E1", "E2", "E3"].map(|e| vec![Piece::Free(e.to_owned())]);
         for layout in [Layout::Paper, Layout::CaseFirst] {
             let pieces = MergePrompts::new(layout)?.pieces(&input, &evaluations)?;

@@ -19,7 +19,10 @@ pub struct OrderVerdict {
 impl OrderVerdict {
     /// Which response this order preferred, by its final scores.
     pub fn order(&self) -> Ordering {
-        self.conclusion[0].score.value.cmp(&self.conclusion[1].score.value)
+        self.conclusion[0]
+            .score
+            .value
+            .cmp(&self.conclusion[1].score.value)
     }
 }
 
@@ -49,7 +52,10 @@ impl Verdict {
     /// The combined mean score of an aspect, 0 to 5.
     pub fn aspect(&self, aspect: Aspect) -> [f64; 2] {
         let branch = |o: &OrderVerdict, r: usize| {
-            o.branches.iter().find(|b| b.aspect == aspect).map_or(0.0, |b| b.means()[r])
+            o.branches
+                .iter()
+                .find(|b| b.aspect == aspect)
+                .map_or(0.0, |b| b.means()[r])
         };
         self.mean(branch)
     }

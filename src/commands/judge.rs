@@ -12,6 +12,7 @@ use crate::cases::{self, Reason, Source};
 use crate::cli::{Format, JudgeArgs, Verbosity};
 use crate::clock::rfc3339;
 use crate::commands::root;
+use crate::device;
 use crate::exit::Exit;
 use crate::folder::{holds_records, unused};
 use crate::images::Images;
@@ -20,6 +21,7 @@ use crate::journal::Journal;
 use crate::judge::Judge;
 use crate::key::judge_digest;
 use crate::manifest::{Counts, Manifest, SourceStamp, Status};
+use crate::panel::{Bench, Options, Panel, PanelFiles};
 use crate::progress::{Progress, duration};
 use crate::run::{Plan, Run};
 use crate::scripted::ScriptedJudge;
@@ -86,19 +88,19 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 /// The judge that the flags ask for.
 fn load_judge(args: &JudgeArgs) -> anyhow::Result<Box<dyn Judge>> {
-    match args
-        .panel
-        .as_deref()
-        .map(|panel| (panel, panel.strip_prefix("scripted:")))
-    {
-        Some((_, Some(script))) => Ok(Box::new(ScriptedJudge::parse(
-            script,
-            args.single_order,
-            args.scores_only,
-        )?)),
-        Some((panel, None)) => bail!("--panel {panel}: no such panel"),
-        None => bail!("--panel: expected a panel"),
+    let panel = args.panel.as_deref();
+    if let Some(script) = panel.and_then(|panel| panel.strip_prefix("scripted:")) {
+        let judge = ScriptedJudge::parse(script, args.single_order, args.scores_only)?;
+        return Ok(Box::new(judge));
     }
+    let device = device::open(args.device)?;
+    let panel = Panel::load(&PanelFiles::find(panel)?, args.scores_only, &device)?;
+    Ok(Box::new(Bench::new(
+        panel,
+        Options {
+            single_order: args.single_order,
+        },
+    )))
 }
 
 /// Makes the folder of the run, or finds that it may be resumed.

@@ -1,16 +1,58 @@
-//! `acem3 train`: a configuration to a panel.
+//! `acem3 train`: a configuration to a panel, and a panel to its figures.
 
-use crate::cli::TrainArgs;
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+
+use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
+use crate::device;
 use crate::exit::Exit;
+use crate::measure::{self, Plan};
+use crate::panel::{Bench, Options, Panel, PanelFiles};
 use crate::training::{TrainConfig, TrainPaths, train};
 
-/// Trains, or goes on training, what the configuration describes.
+/// Runs the command.
 pub(super) fn run(args: &TrainArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        TrainCommand::Run(args) => train_panel(args),
+        TrainCommand::Eval(args) => eval(args),
+    }
+}
+
+fn train_panel(args: &TrainRunArgs) -> anyhow::Result<Exit> {
     let config = TrainConfig::read(&args.config)?;
-    let paths = TrainPaths {
-        out: args.out.clone(),
+    train(
+        &config,
+        &TrainPaths {
+            out: args.out.clone(),
+            data: args.data.clone(),
+        },
+    )?;
+    Ok(Exit::Done)
+}
+
+fn eval(args: &TrainEvalArgs) -> anyhow::Result<Exit> {
+    let device = device::open(args.device)?;
+    let panel = Panel::load(&PanelFiles::find(args.panel.as_deref())?, false, &device)?;
+    let mut judge = Bench::new(
+        panel,
+        Options {
+            single_order: false,
+        },
+    );
+    let plan = Plan {
+        phantoms: args.phantoms,
+        seed: args.seed,
         data: args.data.clone(),
+        limit: args.limit.unwrap_or(usize::MAX),
     };
-    train(&config, &paths)?;
+    let report = measure::measure(&mut judge, &plan)?;
+    let text = match args.format {
+        Format::Text => report.text(),
+        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
+    };
+    io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write to stdout")?;
     Ok(Exit::Done)
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use acem3_experts::ModelConfig;
 use acem3_experts::prompt::{Detail, Layout};
-use acem3_experts::train::{AdamWConfig, StudentConfig};
+use acem3_experts::train::AdamWConfig;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
+    /// The panel's name in tables and records.
+    pub name: String,
     /// Everything random follows from it.
     pub seed: u64,
     /// Sequences computed at once; part of the result, unlike the number of processors.
@@ -25,7 +28,7 @@ pub struct TrainConfig {
     /// Layers that all members share in the end.
     pub trunk_layers: usize,
     /// The shape of a member.
-    pub model: StudentConfig,
+    pub model: ModelConfig,
     /// The update.
     #[serde(default)]
     pub optimizer: AdamWConfig,
@@ -103,10 +106,9 @@ impl TrainConfig {
 
     fn check(&self) -> Result<()> {
         let decoder = &self.model.decoder;
-        if let Err(problem) = decoder.check() {
-            bail!("model.decoder: {problem}");
+        if let Err(problem) = self.model.check() {
+            bail!("model.{problem}");
         }
-        self.model.vision.validate()?;
         if self.trunk_layers >= decoder.num_hidden_layers {
             bail!(
                 "trunk_layers is {}, expected fewer than the decoder's {} layers",
@@ -115,22 +117,27 @@ impl TrainConfig {
             );
         }
         if decoder.vocab_size != self.vocabulary {
-            bail!("model.decoder.vocab_size is {}, vocabulary {}", decoder.vocab_size, self.vocabulary);
-        }
-        let projector = &self.model.projector;
-        let sizes = (self.model.vision.hidden_size, decoder.hidden_size);
-        if (projector.vision_hidden_size, projector.hidden_size) != sizes {
-            bail!("model.projector maps {} to {}, expected {} to {}", projector.vision_hidden_size, projector.hidden_size, sizes.0, sizes.1);
+            bail!(
+                "model.decoder.vocab_size is {}, vocabulary {}",
+                decoder.vocab_size,
+                self.vocabulary
+            );
         }
         if self.micro_batch == 0 || self.stages.is_empty() {
             bail!("micro_batch and the number of stages must be positive");
         }
         for stage in &self.stages {
             if stage.batch == 0 || stage.steps == 0 || stage.rate <= 0.0 {
-                bail!("stage {}: batch, steps and rate must be positive", stage.name);
+                bail!(
+                    "stage {}: batch, steps and rate must be positive",
+                    stage.name
+                );
             }
             if !(0.0..=1.0).contains(&stage.real) || !(0.0..=1.0).contains(&stage.answering) {
-                bail!("stage {}: real and answering are shares from 0 to 1", stage.name);
+                bail!(
+                    "stage {}: real and answering are shares from 0 to 1",
+                    stage.name
+                );
             }
         }
         Ok(())

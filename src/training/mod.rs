@@ -3,6 +3,7 @@
 //! The mathematics is in `acem3_experts::train`; here are data sets, phantoms and files.
 
 mod config;
+mod export;
 mod phantom_lessons;
 mod pixels;
 mod real_lessons;
@@ -14,11 +15,10 @@ mod vocabulary;
 
 pub use config::{StageConfig, StageKind, TrainConfig, TrainPaths};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acem3_experts::TextTokenizer;
 use acem3_experts::train::{Parameters, load_checkpoint};
-use acem3_vision::SelectFeature;
 use anyhow::{Context, Result};
 
 use real_lessons::RealLessons;
@@ -30,8 +30,12 @@ use teacher::Teacher;
 const TOKENIZER_CASES: u64 = 3000;
 
 /// The members in the order of a panel's files: three branches, then the conclusion.
-pub const MEMBERS: [&str; 4] =
-    ["expression", "medical_knowledge", "patient_relevance", "conclusion"];
+pub const MEMBERS: [&str; 4] = [
+    "expression",
+    "medical_knowledge",
+    "patient_relevance",
+    "conclusion",
+];
 
 /// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
 /// in `paths.out`.
@@ -39,11 +43,16 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
     let side = config.model.vision.image_size;
-    let real = paths.data.as_deref().map(|data| RealLessons::load(data, side)).transpose()?;
+    let real = paths
+        .data
+        .as_deref()
+        .map(|data| RealLessons::load(data, side))
+        .transpose()?;
     let teacher = Teacher::new(config.seed, side, real);
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
-    let scribe = Scribe::new(config, tokenizer, image_tokens(config))?;
+    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut start = Parameters::fresh(config.seed);
+    let mut last = MEMBERS.map(|_| PathBuf::new());
     for stage in &config.stages {
         let members: Vec<Option<usize>> = match stage.kind {
             StageKind::Heads => (0..MEMBERS.len()).map(Some).collect(),
@@ -57,32 +66,39 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
             };
             let out = paths.out.as_path();
             let (teacher, scribe) = (&teacher, &scribe);
-            let run = Stage { config, stage, teacher, scribe, member, name, out };
+            let run = Stage {
+                config,
+                stage,
+                teacher,
+                scribe,
+                member,
+                name,
+                out,
+            };
             if !run.checkpoint().exists() {
                 run.run(&copy(&before)?)?;
             }
-            if member.is_none() {
-                start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
+            match member {
+                Some(i) => last[i] = run.checkpoint(),
+                None => {
+                    start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
+                    last.fill(run.checkpoint());
+                }
             }
         }
     }
-    Ok(())
-}
-
-/// Image tokens of one image.
-fn image_tokens(config: &TrainConfig) -> usize {
-    let vision = &config.model.vision;
-    let patches = (vision.image_size / vision.patch_size).pow(2);
-    match config.model.selection.select_feature {
-        SelectFeature::Patch => patches,
-        SelectFeature::ClsPatch => patches + 1,
-    }
+    export::export(config, &last, &paths.out)
 }
 
 /// Weights of their own with the same values, so that members do not train each other's.
 fn copy(parameters: &Parameters) -> Result<Parameters> {
-    let copies = parameters.all().into_iter().map(|(name, var)| Ok((name, var.copy()?)));
-    Ok(Parameters::from_tensors(copies.collect::<candle::Result<Vec<_>>>()?)?)
+    let copies = parameters
+        .all()
+        .into_iter()
+        .map(|(name, var)| Ok((name, var.copy()?)));
+    Ok(Parameters::from_tensors(
+        copies.collect::<candle::Result<Vec<_>>>()?,
+    )?)
 }
 
 /// The tokenizer of an earlier run, or one trained now.

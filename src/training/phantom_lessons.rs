@@ -1,11 +1,12 @@
 //! What phantoms teach: attributes, answers and evaluations.
 
 use acem3_experts::train::Observation;
+use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::pixels;
+use super::pixels::drawn;
 use super::taught::{Pixels, TaughtPair};
 use crate::phantoms::{draw, phantom, scene};
 
@@ -13,10 +14,13 @@ use crate::phantoms::{draw, phantom, scene};
 const QUESTIONS: usize = 8;
 
 /// An image with its five attributes.
-pub fn observation(seed: u64, index: u64, side: usize) -> Observation {
+pub fn observation(seed: u64, index: u64, side: usize) -> Result<Observation> {
     let scene = scene(seed, index);
     let classes = scene.attributes().classes().into_iter().map(Some).collect();
-    Observation { pixels: pixels(&draw(&scene), side), classes }
+    Ok(Observation {
+        pixels: drawn(&draw(&scene), side)?,
+        classes,
+    })
 }
 
 /// An image with questions and right answers.
@@ -25,25 +29,28 @@ pub fn answers(
     index: u64,
     side: usize,
     rng: &mut ChaCha8Rng,
-) -> (Pixels, Vec<(String, String)>) {
+) -> Result<(Pixels, Vec<(String, String)>)> {
     let scene = scene(seed, index);
-    let mut facts: Vec<(String, String)> =
-        scene.facts().into_iter().map(|(question, answer)| (question.text, answer)).collect();
+    let mut facts: Vec<(String, String)> = scene
+        .facts()
+        .into_iter()
+        .map(|(question, answer)| (question.text, answer))
+        .collect();
     facts.shuffle(rng);
     facts.truncate(QUESTIONS);
-    (pixels(&draw(&scene), side), facts)
+    Ok((drawn(&draw(&scene), side)?, facts))
 }
 
 /// A judged pair, in either order.
-pub fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> TaughtPair {
+pub fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> Result<TaughtPair> {
     let phantom = phantom(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {
         responses.reverse();
     }
-    TaughtPair {
-        pixels: Some(pixels(&phantom.image, side)),
+    Ok(TaughtPair {
+        pixels: Some(drawn(&phantom.image, side)?),
         question: phantom.question.text,
         responses,
-    }
+    })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use acem3_experts::Criterion;
 use acem3_experts::train::Observation;
+use acem3_vision::Limits;
 use anyhow::{Context, Result};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -89,7 +90,10 @@ impl RealLessons {
 
     /// Texts the tokenizer learns from.
     pub fn texts(&self) -> impl Iterator<Item = String> + '_ {
-        let rows = self.items.iter().flat_map(|i| [i.question.clone(), format!(" {}", i.answer)]);
+        let rows = self
+            .items
+            .iter()
+            .flat_map(|i| [i.question.clone(), format!(" {}", i.answer)]);
         let answers = self.model_pairs.iter().flat_map(|p| p.responses.iter());
         rows.chain(answers.map(|r| r.text.clone()))
     }
@@ -98,24 +102,27 @@ impl RealLessons {
     pub fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
         let item = self.items.get(*self.by_image.choose(rng)?.first()?)?;
         let class = |names: &[String], name: &Option<String>| {
-            name.as_ref().and_then(|name| names.binary_search(name).ok())
+            name.as_ref()
+                .and_then(|name| names.binary_search(name).ok())
         };
         let mut classes = vec![None; before];
         classes.push(class(&self.organs, &item.organ));
         classes.push(class(&self.modalities, &item.modality));
-        Some(Observation { pixels: self.jittered(&item.image_key, rng)?, classes })
+        Some(Observation {
+            pixels: self.jittered(&item.image_key, rng)?,
+            classes,
+        })
     }
 
     /// An image with some of its questions and answers.
     pub fn answers(&self, rng: &mut ChaCha8Rng) -> Option<(Pixels, Vec<(String, String)>)> {
         // By item, so that an image with many questions comes more often.
         let item = self.draw_item(rng)?;
-        let mut rows: Vec<usize> = (0..self.items.len()).collect();
-        if let Some(of_image) = self.by_image.iter().find(|rows| {
-            rows.first().is_some_and(|i| self.items[*i].image_key == item.image_key)
-        }) {
-            rows.clone_from(of_image);
-        }
+        let of_image = |rows: &&Vec<usize>| {
+            rows.first()
+                .is_some_and(|i| self.items[*i].image_key == item.image_key)
+        };
+        let mut rows = self.by_image.iter().find(of_image)?.clone();
         rows.shuffle(rng);
         rows.truncate(QUESTIONS);
         let facts = rows.iter().map(|i| {
@@ -145,9 +152,17 @@ impl RealLessons {
         let plain = rng.random_bool(0.5);
         let responses = said.map(|(answer, right)| {
             let claim = claim(&answer, &item.answer, right, rng);
-            let defects = if plain { vec![Defect::Bare] } else { defects(rng) };
+            let defects = if plain {
+                vec![Defect::Bare]
+            } else {
+                defects(rng)
+            };
             let mut response: TaughtResponse = style::write(&claim, &defects, rng).into();
-            if let Some(other) = self.wrong.draw(item, rng).filter(|_| rng.random_bool(DOUBTFUL)) {
+            if let Some(other) = self
+                .wrong
+                .draw(item, rng)
+                .filter(|_| rng.random_bool(DOUBTFUL))
+            {
                 doubt(&mut response, &item.answer, &other);
             }
             response
@@ -161,13 +176,25 @@ impl RealLessons {
 
     fn model_pair(&self, pair: &ModelPair, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
         let truth = pair.reference.to_lowercase();
-        let other = if truth.starts_with("yes") { "no" } else { "yes" };
+        let other = if truth.starts_with("yes") {
+            "no"
+        } else {
+            "yes"
+        };
         let mut responses = [0, 1].map(|i| {
             let right = i == pair.better;
             let said = if right { truth.as_str() } else { other };
-            let text: Vec<&str> = pair.responses[i].text.split_whitespace().take(WORDS).collect();
+            let text: Vec<&str> = pair.responses[i]
+                .text
+                .split_whitespace()
+                .take(WORDS)
+                .collect();
             let text = text.join(" ");
-            let bare = if text.split(' ').count() < 3 { vec![Defect::Bare] } else { Vec::new() };
+            let bare = if text.split(' ').count() < 3 {
+                vec![Defect::Bare]
+            } else {
+                Vec::new()
+            };
             let claim = Claim::single(&text, said, &truth, right);
             let mut response: TaughtResponse = style::write(&claim, &bare, rng).into();
             response.text = text;
@@ -190,7 +217,10 @@ impl RealLessons {
 
     /// A row of any data set, each data set as often as the square root of its size asks.
     fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&RealItem> {
-        let rows = self.by_dataset.choose_weighted(rng, |rows| (rows.len() as f64).sqrt()).ok()?;
+        let rows = self
+            .by_dataset
+            .choose_weighted(rng, |rows| (rows.len() as f64).sqrt())
+            .ok()?;
         self.items.get(*rows.choose(rng)?)
     }
 
@@ -208,19 +238,34 @@ fn claim(answer: &str, truth: &str, right: bool, rng: &mut ChaCha8Rng) -> Claim 
         2 => format!("The image shows {}.", bare.to_lowercase()),
         _ => format!("{bare}."),
     };
-    Claim::single(&sentence, &answer.to_lowercase(), &truth.to_lowercase(), right)
+    Claim::single(
+        &sentence,
+        &answer.to_lowercase(),
+        &truth.to_lowercase(),
+        right,
+    )
 }
 
 fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
     if rng.random_bool(0.6) {
         return Vec::new();
     }
-    let kinds = RULES.iter().map(|rule| rule.defect).filter(|d| *d != Defect::Evasive);
-    kinds.collect::<Vec<_>>().choose(rng).copied().into_iter().collect()
+    let kinds = RULES
+        .iter()
+        .map(|rule| rule.defect)
+        .filter(|d| *d != Defect::Evasive);
+    kinds
+        .collect::<Vec<_>>()
+        .choose(rng)
+        .copied()
+        .into_iter()
+        .collect()
 }
 
 fn doubt(response: &mut TaughtResponse, truth: &str, other: &str) {
-    let at = Criterion::ALL.iter().position(|c| *c == Criterion::FactualAccuracy);
+    let at = Criterion::ALL
+        .iter()
+        .position(|c| *c == Criterion::FactualAccuracy);
     if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at)) {
         let shows = |what: &str| format!("the image shows {}.", what.to_lowercase());
         rating.analysis = rating.analysis.replace(&shows(truth), &shows(other));
@@ -229,7 +274,9 @@ fn doubt(response: &mut TaughtResponse, truth: &str, other: &str) {
 }
 
 fn neutral(response: &mut TaughtResponse) {
-    let at = Criterion::ALL.iter().position(|c| *c == Criterion::ToneAndEmpathy);
+    let at = Criterion::ALL
+        .iter()
+        .position(|c| *c == Criterion::ToneAndEmpathy);
     if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
         && rating.score == 5
     {
@@ -247,6 +294,6 @@ fn decode(source: &ImageSource, side: usize) -> Result<Pixels> {
         }
         ImageSource::Bytes { name, bytes } => (name.clone(), bytes.clone()),
     };
-    let image = image::load_from_memory(&bytes).with_context(|| format!("cannot decode {name}"))?;
-    Ok(pixels(&image.to_rgb8(), side))
+    let image = acem3_vision::decode(&bytes, &Limits::default()).with_context(|| name)?;
+    pixels(&image, side)
 }

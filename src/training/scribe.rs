@@ -36,8 +36,15 @@ pub struct Lessons {
 
 impl Scribe {
     /// The writer for a configuration; an image takes `image_tokens` places.
-    pub fn new(config: &TrainConfig, tokenizer: TextTokenizer, image_tokens: usize) -> Result<Self> {
-        let formats = Aspect::ALL.map(Format::branch).into_iter().chain([Format::conclusion()]);
+    pub fn new(
+        config: &TrainConfig,
+        tokenizer: TextTokenizer,
+        image_tokens: usize,
+    ) -> Result<Self> {
+        let formats = Aspect::ALL
+            .map(Format::branch)
+            .into_iter()
+            .chain([Format::conclusion()]);
         let formats = formats
             .map(|format| Ok((format.clone(), format.tokens(&tokenizer)?)))
             .collect::<Result<_>>()?;
@@ -72,8 +79,7 @@ impl Scribe {
         }
         let prompts: Vec<&[Slot]> = texts.iter().map(|(prompt, _)| prompt.as_slice()).collect();
         let common = common_prefix(&prompts);
-        let shared = common > 0
-            && prompts.iter().all(|p| !p[common..].contains(&Slot::Image));
+        let shared = common > 0 && prompts.iter().all(|p| !p[common..].contains(&Slot::Image));
         let pixels = || pair.pixels.clone();
         let mut sequences = Vec::new();
         if shared && let Some(first) = prompts.first() {
@@ -98,18 +104,29 @@ impl Scribe {
 
     /// One image with questions and short answers, each pair a branch of its own.
     pub fn answers(&self, pixels: Option<Pixels>, facts: &[(String, String)]) -> Result<Sequence> {
-        let input = JudgeInput { image: pixels.is_some(), question: "", responses: ["", ""] };
+        let input = JudgeInput {
+            image: pixels.is_some(),
+            question: "",
+            responses: ["", ""],
+        };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
         let head: Vec<Piece> = match pieces.iter().position(|p| matches!(p, Piece::Image)) {
             Some(at) => pieces[at.saturating_sub(1)..=at + 1].to_vec(),
             None => pieces[..1].to_vec(),
         };
-        let mut sequence = Sequence::new(&slots(&head, &self.tokenizer)?, pixels, self.image_tokens);
+        let mut sequence =
+            Sequence::new(&slots(&head, &self.tokenizer)?, pixels, self.image_tokens);
         for (question, answer) in facts {
-            let asked = self.tokenizer.free(question)?.into_iter().chain(self.tokenizer.fixed(ANSWER)?);
+            let asked = self
+                .tokenizer
+                .free(question)?
+                .into_iter()
+                .chain(self.tokenizer.fixed(ANSWER)?);
             let answered = self.tokenizer.free(&free_text(answer))?;
             sequence.branch(
-                asked.map(|t| (t, 0.0)).chain(answered.into_iter().map(|t| (t, ANALYSIS_WEIGHT))),
+                asked
+                    .map(|t| (t, 0.0))
+                    .chain(answered.into_iter().map(|t| (t, ANALYSIS_WEIGHT))),
             );
         }
         Ok(sequence)
@@ -140,8 +157,10 @@ impl Scribe {
     }
 
     fn written(&self, member: usize, ratings: &[&TaughtRating]) -> Vec<Piece> {
-        let ratings: Vec<(String, u8)> =
-            ratings.iter().map(|r| (r.analysis.clone(), r.score)).collect();
+        let ratings: Vec<(String, u8)> = ratings
+            .iter()
+            .map(|r| (r.analysis.clone(), r.score))
+            .collect();
         self.formats[member].0.pieces(&ratings)
     }
 
@@ -152,7 +171,9 @@ impl Scribe {
 }
 
 fn common_prefix(prompts: &[&[Slot]]) -> usize {
-    let Some((first, others)) = prompts.split_first() else { return 0 };
+    let Some((first, others)) = prompts.split_first() else {
+        return 0;
+    };
     let agree = |i: &usize| others.iter().all(|p| p.get(*i) == first.get(*i));
     (0..first.len()).take_while(agree).count()
 }

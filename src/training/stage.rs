@@ -5,17 +5,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use acem3_experts::Error;
 use acem3_experts::train::{
     AdamW, Batch, Loss, Observer, Parameters, Schedule, Sequence, StepReport, Student, Trainer,
     in_parallel, load_checkpoint, save_checkpoint,
 };
-use acem3_experts::Error;
 use anyhow::{Context, Result};
 use candle::Device;
 
 use super::config::{StageConfig, StageKind, TrainConfig};
 use super::scribe::Scribe;
 use super::teacher::Teacher;
+use crate::progress::say;
 
 /// How often progress is reported, and how often a checkpoint is written.
 const REPORT: Duration = Duration::from_secs(15);
@@ -80,7 +81,11 @@ impl Stage<'_> {
         let mut trainer = Trainer::new(optimizer, schedule, self.stage.clip);
         if resumed {
             load_checkpoint(&running, Some(&mut trainer.optimizer))?;
-            tracing(&format!("{}: resumed at step {}", self.name, trainer.steps()));
+            say(&format!(
+                "{}: resumed at step {}",
+                self.name,
+                trainer.steps()
+            ));
         }
         self.steps(&learner, &mut trainer, (&parameters, &running))?;
         save_checkpoint(&self.checkpoint(), &parameters.all(), None)?;
@@ -130,7 +135,11 @@ impl Stage<'_> {
                 model.selection,
                 self.teacher.attribute_classes(),
             )?)),
-            _ => Learner::Student(Box::new(Student::load(&vb, model, self.config.trunk_layers)?)),
+            _ => Learner::Student(Box::new(Student::load(
+                &vb,
+                model,
+                self.config.trunk_layers,
+            )?)),
         })
     }
 
@@ -141,24 +150,40 @@ impl Stage<'_> {
         let own = |name: &str| {
             let tower = name.starts_with("model.vision_tower.");
             let unused = name.contains("post_layernorm");
-            !unused && (name.starts_with("observer.") == encoder || tower) && (!encoder || tower || name.starts_with("observer."))
+            !unused
+                && (name.starts_with("observer.") == encoder || tower)
+                && (!encoder || tower || name.starts_with("observer."))
         };
-        parameters.trainable().into_iter().filter(|(name, _)| own(name)).collect()
+        parameters
+            .trainable()
+            .into_iter()
+            .filter(|(name, _)| own(name))
+            .collect()
     }
 
     fn examples(&self, range: std::ops::Range<u64>) -> Result<Examples> {
         let indices: Vec<u64> = range.collect();
         if self.stage.kind == StageKind::Encoder {
-            let images = in_parallel(&indices, |i| Ok(self.teacher.observation(self.stage, *i)));
-            return Ok(Examples::Images(images.into_iter().collect::<Result<_, Error>>()?));
+            let images = in_parallel(&indices, |i| {
+                self.teacher
+                    .observation(self.stage, *i)
+                    .map_err(|e| Error::Training(format!("{e:#}")))
+            });
+            return Ok(Examples::Images(
+                images.into_iter().collect::<Result<_, Error>>()?,
+            ));
         }
         let drawn = in_parallel(&indices, |i| {
             self.teacher
                 .sequences(self.scribe, self.stage, *i, self.member)
                 .map_err(|e| Error::Training(format!("{e:#}")))
         });
-        let mut sequences: Vec<Sequence> =
-            drawn.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let mut sequences: Vec<Sequence> = drawn
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect();
         // Sequences of like length are computed together, so that little is padding.
         sequences.retain(|s| s.len() <= self.config.model.decoder.max_position_embeddings);
         sequences.sort_by_key(Sequence::len);
@@ -191,7 +216,10 @@ impl Stage<'_> {
         let (losses, classes) = match (learner, &examples) {
             (Learner::Observer(observer), Examples::Images(images)) => {
                 let shards: Vec<_> = images.chunks(16).collect();
-                (in_parallel(&shards, |s| observer.loss(s)), observer.accuracy(images)?)
+                (
+                    in_parallel(&shards, |s| observer.loss(s)),
+                    observer.accuracy(images)?,
+                )
             }
             (Learner::Student(student), Examples::Sequences(sequences)) => {
                 let shards: Vec<_> = sequences.chunks(self.config.micro_batch).collect();
@@ -208,7 +236,7 @@ impl Stage<'_> {
         }
         let (loss, accuracy) = (sum / f64::max(weight, 1e-9), hits.0 / f64::max(hits.1, 1.0));
         let shares: Vec<String> = classes.iter().map(|s| format!("{s:.2}")).collect();
-        tracing(&format!(
+        say(&format!(
             "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {}",
             self.name,
             shares.join(" ")
@@ -220,7 +248,9 @@ impl Stage<'_> {
 }
 
 fn loss(student: &Student, sequences: &[Sequence]) -> Result<Loss, Error> {
-    student.loss(&Batch(sequences), |target| Scribe::is_counted(target.weight))
+    student.loss(&Batch(sequences), |target| {
+        Scribe::is_counted(target.weight)
+    })
 }
 
 /// Metrics as JSON lines.
@@ -230,7 +260,9 @@ impl Journal {
     fn open(out: &Path, name: &str) -> Result<Self> {
         let path = out.join(format!("{name}.metrics.jsonl"));
         let file = OpenOptions::new().create(true).append(true).open(&path);
-        Ok(Self(file.with_context(|| format!("cannot write {}", path.display()))?))
+        Ok(Self(file.with_context(|| {
+            format!("cannot write {}", path.display())
+        })?))
     }
 
     fn line(&mut self, value: &serde_json::Value) -> Result<()> {
@@ -251,7 +283,15 @@ struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { since: Instant::now(), steps: 0, loss: 0.0, accuracy: 0.0, norm: 0.0, rate: 0.0, tokens: 0 }
+        Self {
+            since: Instant::now(),
+            steps: 0,
+            loss: 0.0,
+            accuracy: 0.0,
+            norm: 0.0,
+            rate: 0.0,
+            tokens: 0,
+        }
     }
 }
 
@@ -271,7 +311,7 @@ impl Window {
         let (loss, accuracy, norm) = (self.loss / n, self.accuracy / n, self.norm / n);
         let speed = self.tokens as f64 / seconds;
         let minutes = left as f64 * seconds / n / 60.0;
-        tracing(&format!(
+        say(&format!(
             "{name}: step {step}, loss {loss:.4}, accuracy {accuracy:.4}, gradient {norm:.2}, rate {:.2e}, {speed:.0} tokens/s, {minutes:.0} min left",
             self.rate
         ));
@@ -280,9 +320,4 @@ impl Window {
             "rate": self.rate, "tokens_per_second": speed,
         }))
     }
-}
-
-#[expect(clippy::print_stderr, reason = "progress belongs on stderr")]
-fn tracing(line: &str) {
-    eprintln!("{line}");
 }

@@ -45,7 +45,11 @@ pub struct TaughtRating {
 
 impl From<TargetRating> for TaughtRating {
     fn from(rating: TargetRating) -> Self {
-        Self { analysis: rating.analysis, score: rating.score, learned: true }
+        Self {
+            analysis: rating.analysis,
+            score: rating.score,
+            learned: true,
+        }
     }
 }
 
@@ -53,7 +57,11 @@ impl From<WrittenResponse> for TaughtResponse {
     fn from(written: WrittenResponse) -> Self {
         Self {
             text: written.text,
-            ratings: written.ratings.into_iter().map(|(_, rating)| rating.into()).collect(),
+            ratings: written
+                .ratings
+                .into_iter()
+                .map(|(_, rating)| rating.into())
+                .collect(),
             conclusion: written.conclusion.into(),
         }
     }
@@ -66,7 +74,10 @@ impl TaughtPair {
             let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
             (0..response.ratings.len()).filter(wanted).collect()
         };
-        self.responses.iter().flat_map(|r| of(r).into_iter().filter_map(|i| r.ratings.get(i))).collect()
+        self.responses
+            .iter()
+            .flat_map(|r| of(r).into_iter().filter_map(|i| r.ratings.get(i)))
+            .collect()
     }
 
     /// The conclusion's ratings.

@@ -35,7 +35,13 @@ impl Teacher {
     /// Numbers of classes of every attribute an encoder learns.
     pub fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
-        classes.extend(self.real.as_ref().map(RealLessons::classes).into_iter().flatten());
+        classes.extend(
+            self.real
+                .as_ref()
+                .map(RealLessons::classes)
+                .into_iter()
+                .flatten(),
+        );
         classes
     }
 
@@ -58,13 +64,13 @@ impl Teacher {
     }
 
     /// The image of number `index` with its attributes.
-    pub fn observation(&self, stage: &StageConfig, index: u64) -> Observation {
+    pub fn observation(&self, stage: &StageConfig, index: u64) -> Result<Observation> {
         let mut rng = self.rng(stage, index);
         if rng.random_bool(stage.real)
             && let Some(real) = &self.real
             && let Some(found) = real.observation(Attributes::CLASSES.len(), &mut rng)
         {
-            return found;
+            return Ok(found);
         }
         phantom_lessons::observation(self.phantom_seed(), self.number(stage, index), self.side)
     }
@@ -83,13 +89,13 @@ impl Teacher {
         if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
             let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
                 Some(found) => found,
-                None => phantom_lessons::answers(self.phantom_seed(), number, self.side, &mut rng),
+                None => phantom_lessons::answers(self.phantom_seed(), number, self.side, &mut rng)?,
             };
             return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
         }
         let pair = match real.and_then(|r| r.pair(&mut rng)) {
             Some(found) => found,
-            None => phantom_lessons::pair(self.phantom_seed(), number, self.side, &mut rng),
+            None => phantom_lessons::pair(self.phantom_seed(), number, self.side, &mut rng)?,
         };
         scribe.evaluations(&pair, lessons(member, &mut rng))
     }
@@ -114,8 +120,14 @@ impl Teacher {
 /// often. A single member learns its own alone.
 fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
     match member {
-        Some(3) => Lessons { branches: [false; 3], conclusion: true },
-        Some(i) => Lessons { branches: [0, 1, 2].map(|b| b == i), conclusion: false },
+        Some(3) => Lessons {
+            branches: [false; 3],
+            conclusion: true,
+        },
+        Some(i) => Lessons {
+            branches: [0, 1, 2].map(|b| b == i),
+            conclusion: false,
+        },
         None => Lessons {
             branches: [rng.random_bool(0.5), true, rng.random_bool(0.5)],
             conclusion: rng.random_bool(0.35),
@@ -124,5 +136,7 @@ fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
 }
 
 fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -22,7 +22,10 @@ use super::config::TrainConfig;
 pub const ANSWER: &str = "\n### Answer:\n";
 
 /// Trains the tokenizer on texts. The vocabulary has exactly the configured size.
-pub fn train(config: &TrainConfig, texts: impl Iterator<Item = String> + Send) -> Result<Tokenizer> {
+pub fn train(
+    config: &TrainConfig,
+    texts: impl Iterator<Item = String> + Send,
+) -> Result<Tokenizer> {
     let lines = Split::new(
         SplitPattern::String("\n".to_owned()),
         SplitDelimiterBehavior::Isolated,
@@ -35,8 +38,10 @@ pub fn train(config: &TrainConfig, texts: impl Iterator<Item = String> + Send) -
         ByteLevel::new(false, true, true).into(),
     ])));
     tokenizer.with_decoder(Some(ByteLevel::new(false, true, true)));
-    let control: Vec<AddedToken> =
-        phrases(config)?.into_iter().map(|p| AddedToken::from(p, true).normalized(false)).collect();
+    let control: Vec<AddedToken> = phrases(config)?
+        .into_iter()
+        .map(|p| AddedToken::from(p, true).normalized(false))
+        .collect();
     let mut trainer: TrainerWrapper = BpeTrainer::builder()
         .vocab_size(config.vocabulary)
         .min_frequency(1)
@@ -45,10 +50,15 @@ pub fn train(config: &TrainConfig, texts: impl Iterator<Item = String> + Send) -
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build()
         .into();
-    tokenizer.train(&mut trainer, texts).map_err(|e| anyhow!("tokenizer: {e}"))?;
+    tokenizer
+        .train(&mut trainer, texts)
+        .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let size = tokenizer.get_vocab_size(true);
     if size > config.vocabulary {
-        return Err(anyhow!("the tokenizer has {size} tokens, the vocabulary {}", config.vocabulary));
+        return Err(anyhow!(
+            "the tokenizer has {size} tokens, the vocabulary {}",
+            config.vocabulary
+        ));
     }
     // Digits of scores must be single tokens; the format refuses the tokenizer otherwise.
     Format::conclusion().tokens(&TextTokenizer::new(tokenizer.clone()))?;
@@ -60,8 +70,15 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let rubric = Rubric::built_in()?;
     let branches = BranchPrompts::new(config.layout, rubric, config.rubric)?;
     let merge = MergePrompts::new(config.layout)?;
-    let input = JudgeInput { image: true, question: "q", responses: ["a", "b"] };
-    let no_image = JudgeInput { image: false, ..input.clone() };
+    let input = JudgeInput {
+        image: true,
+        question: "q",
+        responses: ["a", "b"],
+    };
+    let no_image = JudgeInput {
+        image: false,
+        ..input.clone()
+    };
     let marks = [(); 3].map(|()| vec![Piece::Free(String::new())]);
     let mut phrases = vec![ANSWER.to_owned()];
     let mut add = |pieces: Vec<Piece>| {
@@ -77,7 +94,11 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
         add(merge.pieces(input, &marks)?);
     }
     let formats = Aspect::ALL.map(Format::branch);
-    for step in formats.iter().chain([&Format::conclusion()]).flat_map(Format::steps) {
+    for step in formats
+        .iter()
+        .chain([&Format::conclusion()])
+        .flat_map(Format::steps)
+    {
         if let Step::Feed(text) = step {
             phrases.push(text.clone());
         }

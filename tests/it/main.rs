@@ -12,3 +12,5 @@ mod judge;
 mod phantoms;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod vision;

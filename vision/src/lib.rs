@@ -13,6 +13,6 @@ pub mod vit;
 
 pub use config::{ConfigError, HiddenAct, SelectFeature, Selection, VisionConfig};
 pub use image::{DecodeError, DecodedImage, Format, Limits, decode};
-pub use processor::ImageProcessor;
+pub use processor::{ImageProcessor, ProcessError};
 pub use tower::VisionTower;
 pub use vit::Vit;

@@ -6,86 +6,14 @@
 use candle::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
+mod error;
+mod size;
+
+pub use error::ProcessError;
+pub use size::{CropSize, Pad, Size};
+
 use crate::image::DecodedImage;
 use crate::resize::{Canvas, Resample, Target, buffer_size, resize};
-
-/// Why an image cannot be brought into the form the encoder expects.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// The settings contradict themselves.
-    #[error("image processor: {what}\nhint: check the preprocessor's configuration")]
-    Settings {
-        /// What is wrong, naming the field.
-        what: String,
-    },
-    /// An image so oblong that its resized form would fill the memory.
-    #[error(
-        "an image of {width} x {height} pixels is too oblong to be resized\n\
-         hint: crop it to the part that matters"
-    )]
-    Oblong {
-        /// Width in pixels.
-        width: usize,
-        /// Height in pixels.
-        height: usize,
-    },
-    /// candle could not make the tensor.
-    #[error("pixel values: {0}")]
-    Tensor(#[from] candle::Error),
-}
-
-/// The size that an image is scaled to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "size: expected {\"shortest_edge\": n}, {\"height\": n, \"width\": n} or n"
-)]
-pub enum Size {
-    /// The shorter edge gets this length, the other keeps the proportion.
-    ShortestEdge {
-        /// Pixels.
-        shortest_edge: usize,
-    },
-    /// Both edges, whatever the proportion.
-    Exact {
-        /// Pixels.
-        height: usize,
-        /// Pixels.
-        width: usize,
-    },
-    /// The shorter edge, as older files write it.
-    Number(usize),
-}
-
-/// The size of the middle part that is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "crop_size: expected {\"height\": n, \"width\": n} or n"
-)]
-pub enum CropSize {
-    /// Both edges.
-    Exact {
-        /// Pixels.
-        height: usize,
-        /// Pixels.
-        width: usize,
-    },
-    /// A square, as older files write it.
-    Number(usize),
-}
-
-/// What happens to an oblong image before it is scaled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pad {
-    /// Nothing.
-    #[default]
-    None,
-    /// It is put into the middle of a square in the mean colour, so that nothing is cut off or distorted
-    /// (`expand2square` of `LLaVA`).
-    Square,
-}
 
 /// How an image becomes pixel values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

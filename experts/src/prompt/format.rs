@@ -1,6 +1,6 @@
 //! The locked form of an evaluation: what is fixed, what is free, where a score is chosen.
 
-use crate::{Aspect, Criterion, Error, Rating, TextTokenizer};
+use crate::{Aspect, Criterion, Error, TextTokenizer};
 
 use super::template::Piece;
 
@@ -163,11 +163,6 @@ fn score_tokens(before: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u
         *slot = last;
     }
     Ok((fed.unwrap_or_default(), scores))
-}
-
-/// Ratings in the order of a format's steps: response by response, criterion by criterion.
-pub fn in_format_order<'a>(ratings: &'a [[Rating; 2]]) -> impl Iterator<Item = &'a Rating> {
-    (0..2).flat_map(move |response| ratings.iter().map(move |pair| &pair[response]))
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@ mod format;
 mod layout;
 mod rubric;
 mod slots;
+mod stages;
 mod template;
 
-pub use format::{Format, STOP, Step, TokenStep, free_text, in_format_order};
+pub use format::{Format, STOP, Step, TokenStep, free_text};
 pub use layout::{BranchPrompts, JudgeInput, Layout};
 pub use rubric::{Detail, Rubric, Scale};
 pub use slots::{Slot, slots};
+pub use stages::StagedPrompt;
 pub use template::{Piece, Template};

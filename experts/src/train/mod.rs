@@ -15,5 +15,5 @@ pub use observer::{Observation, Observer};
 pub use parameters::Parameters;
 pub use schedule::Schedule;
 pub use sequence::{Sequence, Target};
-pub use student::{Batch, Student, StudentConfig};
+pub use student::{Batch, Student};
 pub use trainer::{Loss, StepReport, Trainer, in_parallel};

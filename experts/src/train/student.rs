@@ -2,30 +2,16 @@
 
 use std::sync::Arc;
 
-use acem3_projector::{Projector, ProjectorConfig};
-use acem3_vision::{Selection, VisionConfig, VisionTower};
+use acem3_projector::Projector;
+use acem3_vision::VisionTower;
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
-use serde::{Deserialize, Serialize};
 
 use super::sequence::{Sequence, Target};
 use super::trainer::Loss;
-use crate::Error;
-use crate::decoder::{DecoderConfig, Head, Sight, Trunk};
+use crate::decoder::{Head, Sight, Trunk};
 use crate::ops::{Visibility, cross_entropy};
-
-/// The shape of a whole member: vision tower, projector and decoder.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StudentConfig {
-    /// The vision tower.
-    pub vision: VisionConfig,
-    /// Which of its states and tokens are used.
-    pub selection: Selection,
-    /// The projector.
-    pub projector: ProjectorConfig,
-    /// The decoder.
-    pub decoder: DecoderConfig,
-}
+use crate::{Error, ModelConfig};
 
 /// A batch of sequences, computed together.
 pub struct Batch<'a>(pub &'a [Sequence]);
@@ -42,7 +28,7 @@ pub struct Student {
 
 impl Student {
     /// The model under `vb`, its decoder cut after `depth` layers.
-    pub fn load(vb: &VarBuilder, config: &StudentConfig, depth: usize) -> Result<Self, Error> {
+    pub fn load(vb: &VarBuilder, config: &ModelConfig, depth: usize) -> Result<Self, Error> {
         config.decoder.check().map_err(Error::Training)?;
         let model = vb.pp("model");
         Ok(Self {

@@ -231,6 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn no_result_depends_on_the_number_of_threads() {
+        let (x, weight, bias) = (numbers(&[700, 24], 1), numbers(&[24], 2), numbers(&[24], 3));
+        let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
+        let norm = LayerNorm {
+            weight: tensors.0,
+            bias: tensors.1,
+            eps: 1e-5,
+        };
+        let bits = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                let loss = norm.forward(&x).unwrap().sqr().unwrap().sum_all().unwrap();
+                let grads = loss.backward().unwrap();
+                let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                [&x, &weight, &bias].map(|var| flat(grads.get(var).unwrap()))
+            })
+        };
+        assert_eq!(bits(1), bits(3));
+    }
+
+    #[test]
     fn a_weight_of_another_length_is_an_error() {
         let (weight, bias) = (numbers(&[4], 2), numbers(&[4], 3));
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());

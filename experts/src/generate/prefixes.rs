@@ -1,0 +1,242 @@
+//! The prefix cache: prompt stages that several texts share are computed once.
+//!
+//! The trunk computes a stage once for all members; each head computes it once for its own texts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use acem3_projector::{Segment, splice};
+use candle::Tensor;
+
+use super::engine::{Engine, Task, stretches};
+use crate::Error;
+use crate::decoder::{KvCache, Row};
+use crate::prompt::Slot;
+
+/// Stages kept from one batch to the next.
+const KEPT: usize = 256;
+
+/// A stage is known by all slots up to its end and by its image.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    slots: Vec<Slot>,
+    image: Option<String>,
+}
+
+struct Node {
+    trunk: Arc<KvCache>,
+    /// The trunk's output for the stage's own tokens, for heads that come later.
+    hidden: Tensor,
+    heads: HashMap<usize, Arc<KvCache>>,
+    /// When it was last used.
+    used: u64,
+}
+
+/// Computed stages of prompts. They are only reused where all tokens before them are the same, and
+/// they change no result.
+#[derive(Default)]
+pub struct Prefixes {
+    nodes: HashMap<Key, Node>,
+    clock: u64,
+    computed: u64,
+    reused: u64,
+}
+
+impl Prefixes {
+    /// Stages computed and stages found ready, for those who measure.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.computed, self.reused)
+    }
+
+    /// The caches of every task's prompt, trunk and head, for the text to go on from.
+    pub(super) fn prefill(
+        &mut self,
+        engine: &Engine,
+        tasks: &[&Task],
+    ) -> Result<Vec<(KvCache, KvCache)>, Error> {
+        self.clock += 1;
+        let depth = tasks.iter().map(|t| t.prompt.0.len()).max().unwrap_or(0);
+        for level in 0..depth {
+            self.trunk_level(engine, tasks, level)?;
+            for member in 0..engine.heads.len() {
+                let own: Vec<&Task> = tasks
+                    .iter()
+                    .copied()
+                    .filter(|t| t.member == member)
+                    .collect();
+                self.head_level(engine, member, &own, level)?;
+            }
+        }
+        let empty = |engine: &Engine, member| {
+            Ok::<_, Error>((
+                KvCache::new(engine.trunk.depth()),
+                KvCache::new(engine.head(member)?.depth()),
+            ))
+        };
+        let caches = tasks.iter().map(|task| {
+            let Some(last) = task.prompt.0.len().checked_sub(1) else {
+                return empty(engine, task.member);
+            };
+            match self.nodes.get(&key(task, last)) {
+                Some(Node { trunk, heads, .. }) => match heads.get(&task.member) {
+                    Some(head) => Ok((trunk.fork(), head.fork())),
+                    None => empty(engine, task.member),
+                },
+                None => empty(engine, task.member),
+            }
+        });
+        let caches = caches.collect::<Result<_, _>>()?;
+        self.trim();
+        Ok(caches)
+    }
+
+    /// Computes the trunk for stages of one level that are not known yet, all in one pass.
+    fn trunk_level(&mut self, engine: &Engine, tasks: &[&Task], level: usize) -> Result<(), Error> {
+        let mut fresh: Vec<(Key, Tensor, KvCache)> = Vec::new();
+        for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
+            let key = key(task, level);
+            if let Some(node) = self.nodes.get_mut(&key) {
+                node.used = self.clock;
+                self.reused += 1;
+                continue;
+            }
+            if fresh.iter().any(|(known, ..)| *known == key) {
+                self.reused += 1;
+                continue;
+            }
+            let before = level
+                .checked_sub(1)
+                .and_then(|l| self.nodes.get(&self::key(task, l)));
+            let cache =
+                before.map_or_else(|| KvCache::new(engine.trunk.depth()), |n| n.trunk.fork());
+            fresh.push((key, embed(engine, task, level)?, cache));
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        self.computed += fresh.len() as u64;
+        let parts: Vec<&Tensor> = fresh.iter().map(|(_, x, _)| x).collect();
+        let x = Tensor::cat(&parts, 0)?;
+        let lengths: Vec<usize> = parts.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
+        let mut rows: Vec<Row> = fresh
+            .iter_mut()
+            .zip(&lengths)
+            .map(|((_, _, cache), n)| Row { tokens: *n, cache })
+            .collect();
+        let hidden = engine.trunk.forward_cached(&x, &mut rows)?;
+        for ((key, _, cache), place) in fresh.into_iter().zip(stretches(lengths.into_iter())) {
+            let hidden = hidden.narrow(0, place.start, place.len())?.contiguous()?;
+            let trunk = Arc::new(cache);
+            let node = Node {
+                trunk,
+                hidden,
+                heads: HashMap::new(),
+                used: self.clock,
+            };
+            self.nodes.insert(key, node);
+        }
+        Ok(())
+    }
+
+    /// Computes one head for stages of one level, from what the trunk gave.
+    fn head_level(
+        &mut self,
+        engine: &Engine,
+        member: usize,
+        tasks: &[&Task],
+        level: usize,
+    ) -> Result<(), Error> {
+        let head = engine.head(member)?;
+        let mut fresh: Vec<(Key, Tensor, KvCache)> = Vec::new();
+        for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
+            let key = key(task, level);
+            let Some(node) = self.nodes.get(&key) else {
+                continue;
+            };
+            if node.heads.contains_key(&member) || fresh.iter().any(|(known, ..)| *known == key) {
+                continue;
+            }
+            let before = level
+                .checked_sub(1)
+                .and_then(|l| self.nodes.get(&self::key(task, l)));
+            let before = before.and_then(|n| n.heads.get(&member));
+            let cache = before.map_or_else(|| KvCache::new(head.depth()), KvCache::fork);
+            fresh.push((key, node.hidden.clone(), cache));
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let parts: Vec<&Tensor> = fresh.iter().map(|(_, x, _)| x).collect();
+        let x = Tensor::cat(&parts, 0)?;
+        let lengths: Vec<usize> = parts.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
+        let mut rows: Vec<Row> = fresh
+            .iter_mut()
+            .zip(&lengths)
+            .map(|((_, _, cache), n)| Row { tokens: *n, cache })
+            .collect();
+        head.forward_cached(&x, &mut rows)?;
+        for (key, _, cache) in fresh {
+            if let Some(node) = self.nodes.get_mut(&key) {
+                node.heads.insert(member, Arc::new(cache));
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the stages that were not used for longest.
+    fn trim(&mut self) {
+        if self.nodes.len() <= KEPT {
+            return;
+        }
+        let mut ages: Vec<u64> = self.nodes.values().map(|n| n.used).collect();
+        ages.sort_unstable();
+        let oldest = ages[ages.len() - KEPT];
+        self.nodes.retain(|_, node| node.used >= oldest);
+    }
+}
+
+fn key(task: &Task, level: usize) -> Key {
+    let slots: Vec<Slot> = task
+        .prompt
+        .0
+        .iter()
+        .take(level + 1)
+        .flatten()
+        .copied()
+        .collect();
+    let image = task
+        .image
+        .as_ref()
+        .filter(|_| slots.contains(&Slot::Image))
+        .map(|i| i.key.clone());
+    Key { slots, image }
+}
+
+/// The embeddings of one stage.
+fn embed(engine: &Engine, task: &Task, level: usize) -> Result<Tensor, Error> {
+    let mut segments = Vec::new();
+    let mut text: Vec<u32> = Vec::new();
+    let flush = |text: &mut Vec<u32>, segments: &mut Vec<Segment>| {
+        if !text.is_empty() {
+            segments.push(Segment::Text(engine.trunk.embed(text)?));
+            text.clear();
+        }
+        Ok::<_, Error>(())
+    };
+    for slot in &task.prompt.0[level] {
+        match (slot, &task.image) {
+            (Slot::Token(token), _) => text.push(*token),
+            (Slot::Image, Some(image)) => {
+                flush(&mut text, &mut segments)?;
+                segments.push(Segment::Image(image.tokens.clone()));
+            }
+            (Slot::Image, None) => {
+                return Err(Error::Template(
+                    "the prompt has an image, the case has none".to_owned(),
+                ));
+            }
+        }
+    }
+    flush(&mut text, &mut segments)?;
+    Ok(splice(&segments)?.embeddings)
+}

@@ -1,0 +1,118 @@
+//! One text in the making: where it stands in its form, and what it has written.
+
+use std::sync::Arc;
+
+use super::engine::{Engine, Task};
+use crate::decoder::KvCache;
+use crate::prompt::{STOP, TokenStep};
+use crate::{Error, Rating, Score};
+
+pub(super) struct Writer {
+    pub(super) member: usize,
+    pub(super) trunk: KvCache,
+    pub(super) head: KvCache,
+    /// Tokens the model has not seen yet.
+    pub(super) pending: Vec<u32>,
+    format: Arc<[TokenStep]>,
+    step: usize,
+    free: Vec<u32>,
+    analysis: String,
+    cut: bool,
+    ratings: Vec<Rating>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        task: &Task,
+        trunk: KvCache,
+        head: KvCache,
+        engine: &Engine,
+    ) -> Result<Self, Error> {
+        let mut writer = Self {
+            member: task.member,
+            trunk,
+            head,
+            pending: Vec::new(),
+            format: task.format.clone(),
+            step: 0,
+            free: Vec::new(),
+            analysis: String::new(),
+            cut: false,
+            ratings: Vec::new(),
+        };
+        writer.feed(engine);
+        if writer.pending.is_empty() && !writer.is_done() {
+            return Err(Error::Template(
+                "an evaluation must begin with fixed text".to_owned(),
+            ));
+        }
+        Ok(writer)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.step >= self.format.len()
+    }
+
+    pub(super) fn ratings(self) -> Result<Vec<Rating>, Error> {
+        Ok(self.ratings)
+    }
+
+    /// Goes on to the next place where the model decides.
+    fn feed(&mut self, engine: &Engine) {
+        let format = self.format.clone();
+        while let Some(step) = format.get(self.step) {
+            match step {
+                TokenStep::Feed(tokens) => self.pending.extend(tokens),
+                TokenStep::Free if engine.settings().scores_only => {
+                    self.pending.extend(engine.stop());
+                    self.analysis.clear();
+                    self.cut = false;
+                }
+                TokenStep::Free | TokenStep::Score(_) => return,
+            }
+            self.step += 1;
+        }
+    }
+
+    /// Takes the logits after the pending tokens.
+    pub(super) fn decide(&mut self, logits: &[f32], engine: &Engine) -> Result<(), Error> {
+        self.pending.clear();
+        let format = self.format.clone();
+        match format.get(self.step) {
+            Some(TokenStep::Score(tokens)) => {
+                let score = Score::from_logits(
+                    tokens.map(|t| logits.get(t as usize).copied().unwrap_or(f32::MIN)),
+                );
+                self.pending.push(tokens[usize::from(score.value)]);
+                let analysis = std::mem::take(&mut self.analysis);
+                self.ratings.push(Rating {
+                    analysis,
+                    cut: self.cut,
+                    score,
+                });
+                self.step += 1;
+                self.feed(engine);
+            }
+            Some(TokenStep::Free) => {
+                let token = engine.choose(logits);
+                self.free.push(token);
+                self.pending.push(token);
+                let text = engine.tokenizer().decode(&self.free)?;
+                let stopped = text.find(STOP);
+                let spent = self.free.len() >= engine.settings().analysis_tokens;
+                if stopped.is_some() || spent {
+                    if stopped.is_none() {
+                        self.pending.extend(engine.stop());
+                    }
+                    self.cut = stopped.is_none();
+                    self.analysis = text[..stopped.unwrap_or(text.len())].trim().to_owned();
+                    self.free.clear();
+                    self.step += 1;
+                    self.feed(engine);
+                }
+            }
+            Some(TokenStep::Feed(_)) | None => {}
+        }
+        Ok(())
+    }
+}

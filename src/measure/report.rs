@@ -1,0 +1,82 @@
+//! The figures of a measure, as a table and as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::interval::Share;
+
+/// All figures of one panel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The panel.
+    pub judge: String,
+    /// One entry for each set and view.
+    pub figures: Vec<Figures>,
+}
+
+/// The figures of one set under one view. A figure that has no meaning for a set is absent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// The set.
+    pub set: String,
+    /// What the judge saw: `own`, `blank` or `exchanged` images.
+    pub image: String,
+    /// Pairs.
+    pub n: usize,
+    /// Pairs without a verdict.
+    pub unscored: usize,
+    /// The combined final order (>, =, <) is right.
+    pub order: Option<Share>,
+    /// The final order of the first presentation order alone is right.
+    pub single_order: Option<Share>,
+    /// The order of the medical knowledge aspect is right.
+    pub knowledge: Option<Share>,
+    /// The better response has the higher expected final score.
+    pub preferred: Option<Share>,
+    /// The same, closed questions only.
+    pub preferred_closed: Option<Share>,
+    /// The same, open questions only.
+    pub preferred_open: Option<Share>,
+    /// The better response has the higher expected factual accuracy.
+    pub preferred_by_accuracy: Option<Share>,
+    /// The two presentation orders disagree.
+    pub flips: Option<Share>,
+}
+
+impl Report {
+    /// The figures as a Markdown table, in percent.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.judge);
+        for figures in &self.figures {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "\n{}, {} image ({} pairs, {} unscored)",
+                figures.set, figures.image, figures.n, figures.unscored
+            );
+            let rows = [
+                ("final order right", figures.order),
+                ("final order right, one presentation", figures.single_order),
+                ("medical knowledge order right", figures.knowledge),
+                ("better response preferred", figures.preferred),
+                ("  closed questions", figures.preferred_closed),
+                ("  open questions", figures.preferred_open),
+                ("  by factual accuracy alone", figures.preferred_by_accuracy),
+                ("verdict flips with the order", figures.flips),
+            ];
+            for (name, share) in rows {
+                if let Some(s) = share {
+                    let [low, high] = s.interval.map(|v| v * 100.0);
+                    let value = s.value * 100.0;
+                    let _ = writeln!(
+                        text,
+                        "  {name:<38} {value:>5.1} %  ({low:.1} to {high:.1}, n = {}, {} images)",
+                        s.n, s.images
+                    );
+                }
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,194 @@
+//! The sets a panel is measured on.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use acem3_conclusion::compare;
+use acem3_experts::Aspect;
+use acem3_vision::{DecodedImage, Limits, decode};
+use anyhow::{Context, Result};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::Plan;
+use super::trial::{Trial, loaded};
+use crate::cases::ImageSource;
+use crate::examples::{RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs};
+use crate::images::LoadedImage;
+use crate::phantoms::phantom;
+
+/// Rows of the Path-VQA development set that no training sees.
+const MEASURED_ROWS: Range<u64> = 1000..1500;
+
+/// What is known of a pair.
+pub(super) struct Known {
+    /// Which response is better.
+    pub(super) order: Ordering,
+    /// Which has the better medical knowledge, where that is known.
+    pub(super) knowledge: Option<Ordering>,
+    /// Whether the question is closed, where that is known.
+    pub(super) closed: Option<bool>,
+}
+
+/// A named set.
+pub(super) struct Set {
+    pub(super) name: &'static str,
+    pub(super) trials: Vec<Trial>,
+    pub(super) known: Vec<Known>,
+}
+
+/// Phantoms, and the held-out parts of the data sets where there is a folder of them.
+pub(super) fn sets(plan: &Plan) -> Result<Vec<Set>> {
+    let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
+    if let Some(data) = &plan.data {
+        let parts = [
+            ("SLAKE validate", RealSplit::SlakeValidate),
+            ("VQA-RAD held out", RealSplit::VqaRadHeldOut),
+        ];
+        let mut images = ImageFiles::default();
+        for (name, split) in parts {
+            sets.push(references(name, data, split, (plan, &mut images))?);
+        }
+        sets.push(model_answers(data, plan.limit, &mut images)?);
+    }
+    Ok(sets)
+}
+
+fn phantoms(n: u64, seed: u64) -> Result<Set> {
+    let (mut trials, mut known) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let phantom = phantom(seed, i);
+        let (w, h) = (
+            phantom.image.width() as usize,
+            phantom.image.height() as usize,
+        );
+        let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
+        let image = loaded("phantom", decoded.context("a phantom without pixels")?)?;
+        let [a, b] = phantom.responses;
+        known.push(Known {
+            order: a.conclusion.score.cmp(&b.conclusion.score),
+            knowledge: Some(compare(
+                [&a, &b].map(|r| r.aspect(Aspect::MedicalKnowledge)),
+            )),
+            closed: None,
+        });
+        let question = phantom.question.text;
+        trials.push(Trial {
+            cluster: i.to_string(),
+            image,
+            question,
+            responses: [a.text, b.text],
+        });
+    }
+    Ok(Set {
+        name: "phantoms",
+        trials,
+        known,
+    })
+}
+
+/// The reference answer against a plausible wrong one, the better one now first and now second.
+fn references(
+    name: &'static str,
+    data: &Path,
+    split: RealSplit,
+    (plan, images): (&Plan, &mut ImageFiles),
+) -> Result<Set> {
+    let items = load_real(data, split)?;
+    let mut pool: Vec<RealItem> = load_real(data, RealSplit::Train)?;
+    pool.extend(items.iter().cloned());
+    let wrong = WrongAnswers::new(&pool);
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    let (mut trials, mut known) = (Vec::new(), Vec::new());
+    for item in items.iter().take(plan.limit) {
+        let Some(other) = wrong.draw(item, &mut rng) else {
+            continue;
+        };
+        let first = rng.random_bool(0.5);
+        let mut responses = [item.answer.clone(), other];
+        if !first {
+            responses.reverse();
+        }
+        trials.push(Trial {
+            cluster: item.image_key.clone(),
+            image: images.get(&item.image_key, &item.image)?,
+            question: item.question.clone(),
+            responses,
+        });
+        let order = if first {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        };
+        known.push(Known {
+            order,
+            knowledge: Some(order),
+            closed: Some(item.closed),
+        });
+    }
+    Ok(Set {
+        name,
+        trials,
+        known,
+    })
+}
+
+/// Two real models' answers to a closed question, of which one agrees with the reference.
+fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<Set> {
+    let (mut trials, mut known) = (Vec::new(), Vec::new());
+    for pair in path_vqa_model_pairs(data, MEASURED_ROWS)?
+        .into_iter()
+        .take(limit)
+    {
+        trials.push(Trial {
+            image: images.get(&pair.image_key, &pair.image)?,
+            cluster: pair.image_key,
+            question: pair.question,
+            responses: pair.responses.map(|r| r.text),
+        });
+        let order = if pair.better == 0 {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        };
+        known.push(Known {
+            order,
+            knowledge: Some(order),
+            closed: Some(true),
+        });
+    }
+    Ok(Set {
+        name: "Path-VQA model answers",
+        trials,
+        known,
+    })
+}
+
+/// Decoded images by key.
+#[derive(Default)]
+struct ImageFiles(HashMap<String, Arc<LoadedImage>>);
+
+impl ImageFiles {
+    fn get(&mut self, key: &str, source: &ImageSource) -> Result<Arc<LoadedImage>> {
+        if let Some(image) = self.0.get(key) {
+            return Ok(image.clone());
+        }
+        let (name, bytes) = match source {
+            ImageSource::File(path) => {
+                let name = path.display().to_string();
+                (
+                    name.clone(),
+                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?,
+                )
+            }
+            ImageSource::Bytes { name, bytes } => (name.clone(), bytes.to_vec()),
+        };
+        let decoded = decode(&bytes, &Limits::default()).with_context(|| name.clone())?;
+        let image = loaded(&name, decoded)?;
+        self.0.insert(key.to_owned(), image.clone());
+        Ok(image)
+    }
+}

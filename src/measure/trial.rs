@@ -1,0 +1,115 @@
+//! Pairs whose better response is known, judged with their own image, a blank one, and another's.
+
+use std::sync::Arc;
+
+use acem3_vision::DecodedImage;
+use anyhow::{Context, Result};
+
+use crate::cases::{Case, Response};
+use crate::images::LoadedImage;
+use crate::judge::{Judge, PairJob};
+use crate::key::Digest;
+use acem3_conclusion::Verdict;
+
+/// Pairs judged at once.
+const BATCH: usize = 16;
+
+/// A pair with what is known of it.
+pub struct Trial {
+    /// Pairs about equal images have equal keys.
+    pub cluster: String,
+    /// The image.
+    pub image: Arc<LoadedImage>,
+    /// The question.
+    pub question: String,
+    /// Both responses.
+    pub responses: [String; 2],
+}
+
+/// What a judge is shown in place of the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The image itself.
+    Own,
+    /// A grey image of the same size.
+    Blank,
+    /// The image of another trial.
+    Exchanged,
+}
+
+/// Judges all trials; `None` where there is no verdict.
+pub fn judge(
+    judge: &mut dyn Judge,
+    trials: &[Trial],
+    view: View,
+    progress: &dyn Fn(usize),
+) -> Result<Vec<Option<Verdict>>> {
+    let mut verdicts = Vec::with_capacity(trials.len());
+    let indices: Vec<usize> = (0..trials.len()).collect();
+    for chunk in indices.chunks(BATCH) {
+        let jobs: Vec<PairJob> = chunk
+            .iter()
+            .map(|i| job(trials, *i, view))
+            .collect::<Result<_>>()?;
+        verdicts.extend(judge.judge(&jobs)?.into_iter().map(Result::ok));
+        progress(verdicts.len());
+    }
+    Ok(verdicts)
+}
+
+fn job(trials: &[Trial], i: usize, view: View) -> Result<PairJob> {
+    let trial = &trials[i];
+    let image = match view {
+        View::Own => trial.image.clone(),
+        View::Blank => blank(&trial.image.decoded)?,
+        View::Exchanged => stranger(trials, i).image.clone(),
+    };
+    let response = |i: usize| Response {
+        model: ["a", "b"][i].to_owned(),
+        text: trial.responses[i].clone(),
+    };
+    let case = Case {
+        id: i.to_string(),
+        image: None,
+        question: trial.question.clone(),
+        responses: vec![response(0), response(1)],
+        reference: None,
+        labels: None,
+        meta: serde_json::Map::new(),
+        extra: serde_json::Map::new(),
+        line: i as u64 + 1,
+    };
+    Ok(PairJob {
+        case: Arc::new(case),
+        pair: [0, 1],
+        image: Some(image),
+    })
+}
+
+/// The next trial that is about another image.
+fn stranger(trials: &[Trial], i: usize) -> &Trial {
+    let later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
+    let own = &trials[i];
+    later
+        .into_iter()
+        .find(|other| other.cluster != own.cluster)
+        .unwrap_or(own)
+}
+
+fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
+    let (width, height) = (image.width(), image.height());
+    let decoded = DecodedImage::from_rgb(width, height, vec![127; width * height * 3]);
+    loaded("blank", decoded.context("an image without pixels")?)
+}
+
+/// An image that is named by its pixels.
+pub fn loaded(name: &str, decoded: DecodedImage) -> Result<Arc<LoadedImage>> {
+    let mut bytes = decoded.width().to_le_bytes().to_vec();
+    bytes.extend_from_slice(decoded.data());
+    let sha256 = Digest::of(&bytes);
+    Ok(Arc::new(LoadedImage {
+        name: name.to_owned(),
+        sha256,
+        decoded,
+    }))
+}

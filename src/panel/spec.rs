@@ -1,0 +1,80 @@
+//! The file that makes a folder a panel: `panel.toml`.
+
+use acem3_experts::ModelConfig;
+use acem3_experts::prompt::{Detail, Layout};
+use acem3_vision::ImageProcessor;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+/// The name of the file.
+pub const PANEL_FILE: &str = "panel.toml";
+/// The name of the tokenizer's file.
+pub const TOKENIZER_FILE: &str = "tokenizer.json";
+
+/// What a panel is made of and how it was trained to be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PanelSpec {
+    /// The version of this file's form.
+    pub schema: u32,
+    /// The panel's name in tables and records.
+    pub name: String,
+    /// The prompt layout it was trained with.
+    pub layout: Layout,
+    /// How much of the rubric its prompts spell out.
+    pub rubric: Detail,
+    /// Most tokens of one analysis.
+    pub analysis_tokens: usize,
+    /// How images are prepared.
+    pub processor: ImageProcessor,
+    /// The shape of its members.
+    pub model: ModelConfig,
+    /// The weight files of each member, which together are its whole checkpoint.
+    pub members: Members,
+}
+
+/// The weight files (safetensors) of the four members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Members {
+    /// The expression expert.
+    pub expression: Vec<String>,
+    /// The medical knowledge expert.
+    pub medical_knowledge: Vec<String>,
+    /// The patient relevance expert.
+    pub patient_relevance: Vec<String>,
+    /// The conclusion model.
+    pub conclusion: Vec<String>,
+}
+
+impl Members {
+    /// The four, in the order of an engine's heads, with their names.
+    pub fn all(&self) -> [(&'static str, &[String]); 4] {
+        [
+            ("expression", &self.expression),
+            ("medical_knowledge", &self.medical_knowledge),
+            ("patient_relevance", &self.patient_relevance),
+            ("conclusion", &self.conclusion),
+        ]
+    }
+}
+
+impl PanelSpec {
+    /// The version this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Reads and checks a specification.
+    pub fn parse(text: &str) -> Result<Self> {
+        let spec: Self = toml::from_str(text).context("it is not a panel's file")?;
+        if spec.schema != Self::SCHEMA {
+            bail!("schema is {}, expected {}", spec.schema, Self::SCHEMA);
+        }
+        if let Err(problem) = spec.model.check() {
+            bail!("model.{problem}");
+        }
+        if spec.analysis_tokens == 0 {
+            bail!("analysis_tokens is 0, expected at least 1");
+        }
+        Ok(spec)
+    }
+}
