@@ -15,20 +15,20 @@ use acem3_conclusion::Verdict;
 const BATCH: usize = 16;
 
 /// A pair with what is known of it.
-pub struct Trial {
+pub(super) struct Trial {
     /// Pairs about equal images have equal keys.
-    pub cluster: String,
+    pub(super) cluster: String,
     /// The image.
-    pub image: Arc<LoadedImage>,
+    pub(super) image: Arc<LoadedImage>,
     /// The question.
-    pub question: String,
+    pub(super) question: String,
     /// Both responses.
-    pub responses: [String; 2],
+    pub(super) responses: [String; 2],
 }
 
 /// What a judge is shown in place of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub(super) enum View {
     /// The image itself.
     Own,
     /// A grey image of the same size.
@@ -38,7 +38,7 @@ pub enum View {
 }
 
 /// Judges all trials; `None` where there is no verdict.
-pub fn judge(
+pub(super) fn judge(
     judge: &mut dyn Judge,
     trials: &[Trial],
     view: View,
@@ -103,7 +103,7 @@ fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
 }
 
 /// An image that is named by its pixels.
-pub fn loaded(name: &str, decoded: DecodedImage) -> Result<Arc<LoadedImage>> {
+pub(super) fn loaded(name: &str, decoded: DecodedImage) -> Result<Arc<LoadedImage>> {
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());
     let sha256 = Digest::of(&bytes);

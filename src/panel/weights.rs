@@ -17,7 +17,7 @@ type Digest = [u8; 32];
 
 /// One member's checkpoint: each tensor with the hash of its bytes.
 #[derive(Clone)]
-pub struct Checkpoint {
+pub(super) struct Checkpoint {
     name: &'static str,
     tensors: BTreeMap<String, (Digest, Tensor)>,
     used: Arc<Mutex<BTreeSet<String>>>,
@@ -25,7 +25,7 @@ pub struct Checkpoint {
 
 /// Reads the members' files. A file that several members name is read once, and equal tensors of
 /// different files become one. Also gives the hash of each file.
-pub fn read_members(
+pub(super) fn read_members(
     files: &PanelFiles,
     members: &Members,
     device: &Device,
@@ -94,13 +94,13 @@ fn read_file(
 
 impl Checkpoint {
     /// A builder that layers load from.
-    pub fn builder(&self, device: &Device) -> VarBuilder<'static> {
+    pub(super) fn builder(&self, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
     }
 
     /// An error when a tensor was never asked for: a panel with weights that do nothing is not the
     /// panel its maker thinks it is.
-    pub fn all_used(&self) -> Result<()> {
+    pub(super) fn all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match self.tensors.keys().find(|name| !used.contains(*name)) {
             Some(name) => bail!(
@@ -112,7 +112,7 @@ impl Checkpoint {
     }
 
     /// Whether both hold equal tensors under names that begin so, and the same names.
-    pub fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
+    pub(super) fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
         let under = |c: &Self| -> Vec<(String, Digest)> {
             let all = c
                 .tensors
@@ -126,7 +126,7 @@ impl Checkpoint {
 }
 
 /// How many of the decoder's lower layers, embedding included, are equal in all members.
-pub fn shared_layers(checkpoints: &[Checkpoint], layers: usize) -> usize {
+pub(super) fn shared_layers(checkpoints: &[Checkpoint], layers: usize) -> usize {
     let Some((first, others)) = checkpoints.split_first() else {
         return 0;
     };

@@ -14,7 +14,7 @@ use crate::phantoms::{draw, phantom, scene};
 const QUESTIONS: usize = 8;
 
 /// An image with its five attributes.
-pub fn observation(seed: u64, index: u64, side: usize) -> Result<Observation> {
+pub(super) fn observation(seed: u64, index: u64, side: usize) -> Result<Observation> {
     let scene = scene(seed, index);
     let classes = scene.attributes().classes().into_iter().map(Some).collect();
     Ok(Observation {
@@ -24,7 +24,7 @@ pub fn observation(seed: u64, index: u64, side: usize) -> Result<Observation> {
 }
 
 /// An image with questions and right answers.
-pub fn answers(
+pub(super) fn answers(
     seed: u64,
     index: u64,
     side: usize,
@@ -42,7 +42,7 @@ pub fn answers(
 }
 
 /// A judged pair, in either order.
-pub fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> Result<TaughtPair> {
+pub(super) fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> Result<TaughtPair> {
     let phantom = phantom(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {

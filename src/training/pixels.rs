@@ -14,13 +14,13 @@ use super::taught::Pixels;
 const SHIFT: i32 = 3;
 
 /// The pixel values of an image, as the panel will see it.
-pub fn pixels(image: &DecodedImage, side: usize) -> Result<Pixels> {
+pub(super) fn pixels(image: &DecodedImage, side: usize) -> Result<Pixels> {
     let tensor = ImageProcessor::square(side).preprocess(image)?;
     Ok(tensor.flatten_all()?.to_vec1::<f32>()?.into())
 }
 
 /// The pixel values of a drawn image.
-pub fn drawn(image: &RgbImage, side: usize) -> Result<Pixels> {
+pub(super) fn drawn(image: &RgbImage, side: usize) -> Result<Pixels> {
     let (w, h) = (image.width() as usize, image.height() as usize);
     let decoded = DecodedImage::from_rgb(w, h, image.as_raw().clone());
     pixels(&decoded.context("the drawn image is empty")?, side)
@@ -28,7 +28,7 @@ pub fn drawn(image: &RgbImage, side: usize) -> Result<Pixels> {
 
 /// The same image moved by a few pixels, its contrast and brightness a little changed. It is never
 /// mirrored: left and right mean something.
-pub fn jitter(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixels {
+pub(super) fn jitter(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixels {
     let (dx, dy) = (
         rng.random_range(-SHIFT..=SHIFT),
         rng.random_range(-SHIFT..=SHIFT),

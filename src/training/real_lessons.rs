@@ -32,7 +32,7 @@ const TRAINED_ROWS: std::ops::Range<u64> = 0..1000;
 const WORDS: usize = 60;
 
 /// The train parts of the data sets, images decoded.
-pub struct RealLessons {
+pub(super) struct RealLessons {
     items: Vec<RealItem>,
     by_image: Vec<Vec<usize>>,
     by_dataset: Vec<Vec<usize>>,
@@ -46,7 +46,7 @@ pub struct RealLessons {
 
 impl RealLessons {
     /// Reads the train parts under a folder and decodes their images once.
-    pub fn load(data: &Path, side: usize) -> Result<Self> {
+    pub(super) fn load(data: &Path, side: usize) -> Result<Self> {
         let mut items = load_real(data, RealSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
         let mut images = HashMap::new();
@@ -84,12 +84,12 @@ impl RealLessons {
     }
 
     /// Numbers of classes of the organ and of the modality.
-    pub fn classes(&self) -> [usize; 2] {
+    pub(super) fn classes(&self) -> [usize; 2] {
         [self.organs.len().max(1), self.modalities.len().max(1)]
     }
 
     /// Texts the tokenizer learns from.
-    pub fn texts(&self) -> impl Iterator<Item = String> + '_ {
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> + '_ {
         let rows = self
             .items
             .iter()
@@ -99,7 +99,7 @@ impl RealLessons {
     }
 
     /// An image with its organ and modality; `before` attributes of other sources are unknown.
-    pub fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
+    pub(super) fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
         let item = self.items.get(*self.by_image.choose(rng)?.first()?)?;
         let class = |names: &[String], name: &Option<String>| {
             name.as_ref()
@@ -115,7 +115,7 @@ impl RealLessons {
     }
 
     /// An image with some of its questions and answers.
-    pub fn answers(&self, rng: &mut ChaCha8Rng) -> Option<(Pixels, Vec<(String, String)>)> {
+    pub(super) fn answers(&self, rng: &mut ChaCha8Rng) -> Option<(Pixels, Vec<(String, String)>)> {
         // By item, so that an image with many questions comes more often.
         let item = self.draw_item(rng)?;
         let of_image = |rows: &&Vec<usize>| {
@@ -133,7 +133,7 @@ impl RealLessons {
     }
 
     /// A judged pair: the reference against a wrong answer, or two real models' answers.
-    pub fn pair(&self, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+    pub(super) fn pair(&self, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
         if rng.random_bool(0.1)
             && let Some(pair) = self.model_pairs.choose(rng)
         {

@@ -17,7 +17,7 @@ const SCORE_WEIGHT: f32 = 2.0;
 const ANALYSIS_WEIGHT: f32 = 1.0;
 
 /// Prompts and formats in one tokenizer's tokens.
-pub struct Scribe {
+pub(super) struct Scribe {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
     merge: MergePrompts,
@@ -27,16 +27,16 @@ pub struct Scribe {
 
 /// Which members learn from a pair.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lessons {
+pub(super) struct Lessons {
     /// The branches, in the order of [`Aspect::ALL`].
-    pub branches: [bool; 3],
+    pub(super) branches: [bool; 3],
     /// The conclusion.
-    pub conclusion: bool,
+    pub(super) conclusion: bool,
 }
 
 impl Scribe {
     /// The writer for a configuration; an image takes `image_tokens` places.
-    pub fn new(
+    pub(super) fn new(
         config: &TrainConfig,
         tokenizer: TextTokenizer,
         image_tokens: usize,
@@ -59,7 +59,7 @@ impl Scribe {
 
     /// The sequences that teach a pair. Prompts that begin alike, image included, become branches
     /// of one sequence.
-    pub fn evaluations(&self, pair: &TaughtPair, lessons: Lessons) -> Result<Vec<Sequence>> {
+    pub(super) fn evaluations(&self, pair: &TaughtPair, lessons: Lessons) -> Result<Vec<Sequence>> {
         let input = JudgeInput {
             image: pair.pixels.is_some(),
             question: &pair.question,
@@ -103,7 +103,11 @@ impl Scribe {
     }
 
     /// One image with questions and short answers, each pair a branch of its own.
-    pub fn answers(&self, pixels: Option<Pixels>, facts: &[(String, String)]) -> Result<Sequence> {
+    pub(super) fn answers(
+        &self,
+        pixels: Option<Pixels>,
+        facts: &[(String, String)],
+    ) -> Result<Sequence> {
         let input = JudgeInput {
             image: pixels.is_some(),
             question: "",
@@ -165,7 +169,7 @@ impl Scribe {
     }
 
     /// Whether a target counts in the accuracy: scores, and the only tokens of short answers.
-    pub fn is_counted(weight: f32) -> bool {
+    pub(super) fn is_counted(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
 }
@@ -176,4 +180,101 @@ fn common_prefix(prompts: &[&[Slot]]) -> usize {
     };
     let agree = |i: &usize| others.iter().all(|p| p.get(*i) == first.get(*i));
     (0..first.len()).take_while(agree).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use acem3_conclusion::ConclusionModel;
+    use acem3_experts::generate::Task;
+    use acem3_experts::{BranchEvaluation, BranchJudge, Rating, Score};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::training::teacher::Teacher;
+    use crate::training::{phantom_lessons, vocabulary};
+
+    fn score(value: u8) -> Score {
+        let mut logits = [0.0; 6];
+        logits[usize::from(value)] = 9.0;
+        Score::from_logits(logits)
+    }
+
+    /// The tokens of a task with its text filled in, image places as in a sequence.
+    fn whole(task: &Task, scribe: &Scribe, ratings: &[&TaughtRating]) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        for slot in task.prompt.0.iter().flatten() {
+            match slot {
+                Slot::Token(token) => tokens.push(*token),
+                Slot::Image => tokens.extend(vec![0; scribe.image_tokens]),
+            }
+        }
+        tokens.extend(
+            scribe
+                .filled(task.member, ratings)
+                .unwrap()
+                .into_iter()
+                .map(|(t, _)| t),
+        );
+        tokens
+    }
+
+    /// What is taught is, token by token, what is asked and answered when a pair is judged.
+    #[test]
+    fn a_lesson_reads_as_the_judging_it_prepares_for() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let config = TrainConfig::read(&path).unwrap();
+        let teacher = Teacher::new(3, 32, None);
+        let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
+        let scribe = Scribe::new(&config, TextTokenizer::new(trained), 5).unwrap();
+        let pair = phantom_lessons::pair(1, 2, 32, &mut ChaCha8Rng::seed_from_u64(4)).unwrap();
+        let all = Lessons {
+            branches: [true; 3],
+            conclusion: true,
+        };
+        let sequences = scribe.evaluations(&pair, all).unwrap();
+        assert_eq!(sequences.len(), 1, "the case is computed once for all four");
+        let sequence = &sequences[0];
+
+        let input = JudgeInput {
+            image: true,
+            question: &pair.question,
+            responses: [&pair.responses[0].text, &pair.responses[1].text],
+        };
+        let judge = BranchJudge::new(scribe.branches.clone(), &scribe.tokenizer).unwrap();
+        let mut tasks = judge.tasks(&input, None, &scribe.tokenizer).unwrap();
+        let evaluations: Vec<BranchEvaluation> = Aspect::ALL
+            .into_iter()
+            .map(|aspect| {
+                let ratings = pair.aspect(aspect).into_iter().map(|r| Rating {
+                    analysis: r.analysis.clone(),
+                    cut: false,
+                    score: score(r.score),
+                });
+                BranchJudge::evaluation(aspect, ratings.collect())
+            })
+            .collect();
+        let conclusion = ConclusionModel::new(config.layout, &scribe.tokenizer).unwrap();
+        tasks.push(
+            conclusion
+                .task(&input, None, &evaluations, &scribe.tokenizer)
+                .unwrap(),
+        );
+        for (i, task) in tasks.iter().enumerate() {
+            let ratings = match i {
+                3 => pair.conclusion(),
+                _ => pair.aspect(Aspect::ALL[i]),
+            };
+            let taught: Vec<u32> = sequence
+                .tokens
+                .iter()
+                .zip(&sequence.branches)
+                .filter(|(_, branch)| **branch == 0 || usize::from(**branch) == i + 1)
+                .map(|(token, _)| *token)
+                .collect();
+            assert_eq!(taught, whole(task, &scribe, &ratings), "member {i}");
+        }
+    }
 }

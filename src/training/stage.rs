@@ -26,21 +26,21 @@ const VALIDATION: u64 = 48;
 const VALIDATION_AT: u64 = 1 << 31;
 
 /// One stage with what it works on.
-pub struct Stage<'a> {
+pub(super) struct Stage<'a> {
     /// The training's configuration.
-    pub config: &'a TrainConfig,
+    pub(super) config: &'a TrainConfig,
     /// The stage's own.
-    pub stage: &'a StageConfig,
+    pub(super) stage: &'a StageConfig,
     /// Where examples come from.
-    pub teacher: &'a Teacher,
+    pub(super) teacher: &'a Teacher,
     /// How they are written.
-    pub scribe: &'a Scribe,
+    pub(super) scribe: &'a Scribe,
     /// The one member that learns; all where `None`.
-    pub member: Option<usize>,
+    pub(super) member: Option<usize>,
     /// The name of checkpoints and metrics.
-    pub name: String,
+    pub(super) name: String,
     /// The folder of checkpoints.
-    pub out: &'a Path,
+    pub(super) out: &'a Path,
 }
 
 enum Learner {
@@ -55,12 +55,12 @@ enum Examples {
 
 impl Stage<'_> {
     /// Where the finished weights are.
-    pub fn checkpoint(&self) -> PathBuf {
+    pub(super) fn checkpoint(&self) -> PathBuf {
         self.out.join(format!("{}.safetensors", self.name))
     }
 
     /// Trains from `start`, or goes on where an interrupted run stood.
-    pub fn run(&self, start: &Parameters) -> Result<()> {
+    pub(super) fn run(&self, start: &Parameters) -> Result<()> {
         let running = self.out.join(format!("{}.running.safetensors", self.name));
         let resumed = running.exists();
         let parameters = if resumed {

@@ -7,40 +7,40 @@ use acem3_experts::{Aspect, Criterion};
 use crate::phantoms::{TargetRating, WrittenResponse};
 
 /// Pixel values of one image, `3·s·s`.
-pub type Pixels = Arc<[f32]>;
+pub(super) type Pixels = Arc<[f32]>;
 
 /// A pair with its evaluation.
 #[derive(Clone, Debug)]
-pub struct TaughtPair {
+pub(super) struct TaughtPair {
     /// The image, preprocessed.
-    pub pixels: Option<Pixels>,
+    pub(super) pixels: Option<Pixels>,
     /// The question.
-    pub question: String,
+    pub(super) question: String,
     /// Both responses, in the order of presentation.
-    pub responses: [TaughtResponse; 2],
+    pub(super) responses: [TaughtResponse; 2],
 }
 
 /// A response with its ratings.
 #[derive(Clone, Debug)]
-pub struct TaughtResponse {
+pub(super) struct TaughtResponse {
     /// The text.
-    pub text: String,
+    pub(super) text: String,
     /// One for each criterion, in the order of [`Criterion::ALL`].
-    pub ratings: Vec<TaughtRating>,
+    pub(super) ratings: Vec<TaughtRating>,
     /// What the conclusion says of it.
-    pub conclusion: TaughtRating,
+    pub(super) conclusion: TaughtRating,
 }
 
 /// An analysis and a score, and whether the analysis is learned or only read.
 #[derive(Clone, Debug)]
-pub struct TaughtRating {
+pub(super) struct TaughtRating {
     /// The reason.
-    pub analysis: String,
+    pub(super) analysis: String,
     /// 0 to 5.
-    pub score: u8,
+    pub(super) score: u8,
     /// False for an analysis that is known to be wrong: the score below it is still learned, so
     /// that a score can contradict a doubtful finding.
-    pub learned: bool,
+    pub(super) learned: bool,
 }
 
 impl From<TargetRating> for TaughtRating {
@@ -69,7 +69,7 @@ impl From<WrittenResponse> for TaughtResponse {
 
 impl TaughtPair {
     /// The ratings of an aspect in the order of the evaluation's text.
-    pub fn aspect(&self, aspect: Aspect) -> Vec<&TaughtRating> {
+    pub(super) fn aspect(&self, aspect: Aspect) -> Vec<&TaughtRating> {
         let of = |response: &'_ TaughtResponse| -> Vec<usize> {
             let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
             (0..response.ratings.len()).filter(wanted).collect()
@@ -81,7 +81,7 @@ impl TaughtPair {
     }
 
     /// The conclusion's ratings.
-    pub fn conclusion(&self) -> Vec<&TaughtRating> {
+    pub(super) fn conclusion(&self) -> Vec<&TaughtRating> {
         self.responses.iter().map(|r| &r.conclusion).collect()
     }
 }

@@ -15,7 +15,7 @@ use crate::phantoms::Attributes;
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
 
 /// Draws examples.
-pub struct Teacher {
+pub(super) struct Teacher {
     seed: u64,
     side: usize,
     real: Option<RealLessons>,
@@ -23,17 +23,12 @@ pub struct Teacher {
 
 impl Teacher {
     /// A teacher with or without real data, for images of `side` pixels.
-    pub fn new(seed: u64, side: usize, real: Option<RealLessons>) -> Self {
+    pub(super) fn new(seed: u64, side: usize, real: Option<RealLessons>) -> Self {
         Self { seed, side, real }
     }
 
-    /// The real data.
-    pub fn real(&self) -> Option<&RealLessons> {
-        self.real.as_ref()
-    }
-
     /// Numbers of classes of every attribute an encoder learns.
-    pub fn attribute_classes(&self) -> Vec<usize> {
+    pub(super) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
         classes.extend(
             self.real
@@ -46,7 +41,7 @@ impl Teacher {
     }
 
     /// Texts for the tokenizer.
-    pub fn texts(&self, n: u64) -> impl Iterator<Item = String> + '_ {
+    pub(super) fn texts(&self, n: u64) -> impl Iterator<Item = String> + '_ {
         let phantoms = (0..n).flat_map(|i| {
             let pair = crate::phantoms::phantom(self.phantom_seed(), i);
             let mut texts = vec![pair.question.text];
@@ -64,7 +59,7 @@ impl Teacher {
     }
 
     /// The image of number `index` with its attributes.
-    pub fn observation(&self, stage: &StageConfig, index: u64) -> Result<Observation> {
+    pub(super) fn observation(&self, stage: &StageConfig, index: u64) -> Result<Observation> {
         let mut rng = self.rng(stage, index);
         if rng.random_bool(stage.real)
             && let Some(real) = &self.real
@@ -76,7 +71,7 @@ impl Teacher {
     }
 
     /// The sequences of number `index`.
-    pub fn sequences(
+    pub(super) fn sequences(
         &self,
         scribe: &Scribe,
         stage: &StageConfig,

@@ -19,10 +19,10 @@ use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 use super::config::TrainConfig;
 
 /// Opens the answer of a question-answering sequence.
-pub const ANSWER: &str = "\n### Answer:\n";
+pub(super) const ANSWER: &str = "\n### Answer:\n";
 
 /// Trains the tokenizer on texts. The vocabulary has exactly the configured size.
-pub fn train(
+pub(super) fn train(
     config: &TrainConfig,
     texts: impl Iterator<Item = String> + Send,
 ) -> Result<Tokenizer> {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cases;
 mod data;
+#[cfg(test)]
+mod decoder;
 mod examples;
 #[cfg(test)]
 mod folder;
@@ -12,5 +14,7 @@ mod judge;
 mod phantoms;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod tidy;
 #[cfg(test)]
 mod vision;

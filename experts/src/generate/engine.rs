@@ -129,7 +129,7 @@ impl Engine {
             self.step(&mut active)?;
         }
         for (i, writer) in writers {
-            results[i] = writer.ratings();
+            results[i] = Ok(writer.ratings());
         }
         Ok(results)
     }

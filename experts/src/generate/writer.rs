@@ -53,8 +53,8 @@ impl Writer {
         self.step >= self.format.len()
     }
 
-    pub(super) fn ratings(self) -> Result<Vec<Rating>, Error> {
-        Ok(self.ratings)
+    pub(super) fn ratings(self) -> Vec<Rating> {
+        self.ratings
     }
 
     /// Goes on to the next place where the model decides.
@@ -98,14 +98,15 @@ impl Writer {
                 self.free.push(token);
                 self.pending.push(token);
                 let text = engine.tokenizer().decode(&self.free)?;
-                let stopped = text.find(STOP);
+                let stopped = text.contains(STOP);
                 let spent = self.free.len() >= engine.settings().analysis_tokens;
-                if stopped.is_some() || spent {
-                    if stopped.is_none() {
+                if stopped || spent {
+                    if !stopped {
                         self.pending.extend(engine.stop());
                     }
-                    self.cut = stopped.is_none();
-                    self.analysis = text[..stopped.unwrap_or(text.len())].trim().to_owned();
+                    self.cut = !stopped;
+                    let written = text.split(STOP).next().unwrap_or_default();
+                    self.analysis = String::from(written.trim());
                     self.free.clear();
                     self.step += 1;
                     self.feed(engine);

@@ -1,5 +1,7 @@
 //! The locked form of an evaluation: what is fixed, what is free, where a score is chosen.
 
+use std::fmt::Write as _;
+
 use crate::{Aspect, Criterion, Error, TextTokenizer};
 
 use super::template::Piece;
@@ -102,10 +104,11 @@ fn opening(response: usize, first: bool, criterion: Option<Criterion>) -> String
         text.push('\n');
     }
     if first {
-        text.push_str(&format!("Response {response}:\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Response {response}:");
     }
     if let Some(criterion) = criterion {
-        text.push_str(&format!("Criterion {}:\n", criterion.name()));
+        let _ = writeln!(text, "Criterion {}:", criterion.name());
     }
     text.push_str("Analysis:");
     text

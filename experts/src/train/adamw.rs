@@ -120,7 +120,7 @@ mod tests {
             for i in 0..2 {
                 m[i] = 0.9 * m[i] + 0.1 * g[i];
                 v[i] = 0.98 * v[i] + 0.02 * g[i] * g[i];
-                let t = (t + 1) as i32;
+                let t = i32::try_from(t + 1).unwrap();
                 let (mh, vh) = (
                     m[i] / (1.0 - 0.9f64.powi(t)),
                     v[i] / (1.0 - 0.98f64.powi(t)),

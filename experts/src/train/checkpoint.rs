@@ -37,7 +37,7 @@ pub fn save_checkpoint(
         }
         tensors.insert(
             STEP.to_owned(),
-            Tensor::new(&[optimizer.step as i64], &Device::Cpu)?,
+            Tensor::new(&[optimizer.step.cast_signed()], &Device::Cpu)?,
         );
     }
     let partial = path.with_extension("partial");

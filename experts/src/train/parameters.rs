@@ -40,6 +40,7 @@ impl Parameters {
     }
 
     /// The same weights, those whose names begin with one of `frozen` being constants.
+    #[must_use]
     pub fn freeze(&self, frozen: &[String]) -> Self {
         Self {
             frozen: Arc::new(frozen.to_vec()),
@@ -48,6 +49,7 @@ impl Parameters {
     }
 
     /// The same weights, missing ones being drawn by a seed.
+    #[must_use]
     pub fn drawing(&self, seed: u64) -> Self {
         Self {
             seed: Some(seed),

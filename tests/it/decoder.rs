@@ -1,0 +1,311 @@
+//! Decoder and projector against the reference implementations: `assets/golden/make_decoder.py` says
+//! how the values were made.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Sight, Trunk};
+use acem3_experts::ops::{Visibility, cross_entropy, rms_norm};
+use acem3_experts::train::Parameters;
+use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
+use candle::backprop::GradStore;
+use candle::{DType, Device, Tensor, Var};
+use candle_nn::VarBuilder;
+
+const DECODERS: [&str; 3] = ["llama", "mistral", "vicuna"];
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("assets/golden/decoder")
+        .join(name)
+}
+
+/// A tiny reference model: its configuration, weights and values.
+struct Golden {
+    config: DecoderConfig,
+    weights: HashMap<String, Tensor>,
+    values: HashMap<String, Tensor>,
+}
+
+impl Golden {
+    fn read(name: &str) -> Self {
+        let json = std::fs::read_to_string(golden(&format!("{name}.json"))).unwrap();
+        let file = golden(&format!("{name}.safetensors"));
+        let all = candle::safetensors::load(file, &Device::Cpu).unwrap();
+        let (mut weights, mut values) = (HashMap::new(), HashMap::new());
+        for (key, value) in all {
+            match key.strip_prefix("weight.") {
+                Some(key) => weights.insert(key.to_owned(), value.to_dtype(DType::F32).unwrap()),
+                None => values.insert(key, value),
+            };
+        }
+        Self {
+            config: serde_json::from_str(&json).unwrap(),
+            weights,
+            values,
+        }
+    }
+
+    fn builder(&self) -> VarBuilder<'static> {
+        VarBuilder::from_tensors(self.weights.clone(), DType::F32, &Device::Cpu)
+    }
+
+    fn parts(&self, depth: usize) -> (Trunk, Head) {
+        parts(&self.builder(), &self.config, depth)
+    }
+
+    fn numbers(&self, name: &str) -> Vec<u32> {
+        let flat = self.values[name].flatten_all().unwrap();
+        let ids = flat.to_dtype(DType::U32).unwrap();
+        ids.to_vec1().unwrap()
+    }
+
+    /// The token ids of both rows and how many there are in each.
+    fn ids(&self) -> (Vec<u32>, usize) {
+        (
+            self.numbers("input_ids"),
+            self.values["input_ids"].dim(1).unwrap(),
+        )
+    }
+
+    /// A value of both rows, one token after the other.
+    fn rows(&self, name: &str) -> Tensor {
+        self.values[name].flatten_to(1).unwrap()
+    }
+}
+
+fn parts(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> (Trunk, Head) {
+    (
+        Trunk::load(vb, config, depth).unwrap(),
+        Head::load(vb, config, depth).unwrap(),
+    )
+}
+
+/// Two whole sequences of `t` tokens in one batch.
+fn sight(t: usize) -> Sight {
+    Sight {
+        batch: 2,
+        positions: (0..2).flat_map(|_| 0..t as u32).collect(),
+        visibility: Visibility::Causal,
+    }
+}
+
+/// Fails, naming the place, where two tensors differ by more than `most` of the largest magnitude.
+fn assert_near(got: &Tensor, want: &Tensor, most: f32, what: &str) {
+    assert_eq!(got.dims(), want.dims(), "{what}");
+    let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let (got, want) = (flat(got), flat(want));
+    let scale = want.iter().fold(0f32, |most, v| most.max(v.abs()));
+    assert!(scale > 0.0, "{what}: nothing to compare with");
+    for (place, (got, want)) in got.iter().zip(&want).enumerate() {
+        let far = (got - want).abs() / scale;
+        assert!(
+            far <= most,
+            "{what}: {got} at place {place}, expected {want}; {far} of the largest magnitude"
+        );
+    }
+}
+
+#[test]
+fn every_state_and_logit_is_that_of_transformers_wherever_the_decoder_is_cut() {
+    for name in DECODERS {
+        let golden = Golden::read(name);
+        let layers = golden.config.num_hidden_layers;
+        let (ids, t) = golden.ids();
+        for depth in 0..=layers {
+            let what = |part: &str| format!("{name}, {part} of a trunk of {depth} layers");
+            let (trunk, head) = golden.parts(depth);
+            assert_eq!((trunk.depth(), head.depth()), (depth, layers - depth));
+            let embedded = trunk.embed(&ids).unwrap();
+            assert_near(&embedded, &golden.rows("hidden.0"), 1e-6, &what("input"));
+            let middle = trunk.forward(&embedded, &sight(t)).unwrap();
+            if depth < layers {
+                let want = golden.rows(&format!("hidden.{depth}"));
+                assert_near(&middle, &want, 1e-4, &what("output"));
+            }
+            let top = head.forward(&middle, &sight(t)).unwrap();
+            // What transformers calls the last state has gone through the final norm.
+            let norm = &golden.weights["model.norm.weight"];
+            let normed = rms_norm(&top, norm, golden.config.rms_norm_eps).unwrap();
+            let last = golden.rows(&format!("hidden.{layers}"));
+            assert_near(&normed, &last, 1e-4, &what("last state"));
+            let logits = head.logits(&top).unwrap();
+            assert_near(&logits, &golden.rows("logits"), 1e-4, &what("logits"));
+        }
+    }
+}
+
+/// Feeds new tokens of each sequence and returns the most probable next one of each.
+fn next(
+    (trunk, head): (&Trunk, &Head),
+    tokens: &[Vec<u32>],
+    caches: &mut [(KvCache, KvCache)],
+) -> Vec<u32> {
+    let counts: Vec<usize> = tokens.iter().map(Vec::len).collect();
+    let (mut below, mut above) = (Vec::new(), Vec::new());
+    for ((lower, upper), tokens) in caches.iter_mut().zip(&counts) {
+        let tokens = *tokens;
+        below.push(Row {
+            tokens,
+            cache: lower,
+        });
+        above.push(Row {
+            tokens,
+            cache: upper,
+        });
+    }
+    let x = trunk.embed(&tokens.concat()).unwrap();
+    let x = trunk.forward_cached(&x, &mut below).unwrap();
+    let x = head.forward_cached(&x, &mut above).unwrap();
+    let mut end = 0u32;
+    let ends: Vec<u32> = counts
+        .iter()
+        .map(|n| {
+            end += *n as u32;
+            end - 1
+        })
+        .collect();
+    let ends = Tensor::new(ends, &Device::Cpu).unwrap();
+    let logits = head.logits(&x.index_select(&ends, 0).unwrap()).unwrap();
+    logits.argmax(1).unwrap().to_vec1().unwrap()
+}
+
+#[test]
+fn the_greedy_continuation_through_caches_is_that_of_transformers() {
+    for name in DECODERS {
+        let golden = Golden::read(name);
+        let want = [0, 1].map(|row| golden.numbers(&format!("greedy.{row}")));
+        let (ids, t) = golden.ids();
+        let layers = golden.config.num_hidden_layers;
+        for depth in 0..=layers {
+            let (trunk, head) = golden.parts(depth);
+            let empty = || (KvCache::new(depth), KvCache::new(layers - depth));
+            let mut caches = vec![empty(), empty()];
+            // The prompts come in two steps, cut at different places.
+            let (one, two) = ids.split_at(t);
+            let cut = [one[..3].to_vec(), two[..7].to_vec()];
+            next((&trunk, &head), &cut, &mut caches);
+            let rest = [one[3..].to_vec(), two[7..].to_vec()];
+            let mut written = [Vec::new(), Vec::new()];
+            let mut tokens = next((&trunk, &head), &rest, &mut caches);
+            for _ in 0..want[0].len() {
+                let fed: Vec<Vec<u32>> = tokens.iter().map(|token| vec![*token]).collect();
+                for (written, token) in written.iter_mut().zip(&tokens) {
+                    written.push(*token);
+                }
+                tokens = next((&trunk, &head), &fed, &mut caches);
+            }
+            assert_eq!(written, want, "{name}, trunk of {depth} layers");
+            assert_eq!(caches[0].0.len(), t + want[0].len());
+        }
+    }
+}
+
+/// The golden's masked loss by the training path, its gradients and the trained weights.
+fn trained(
+    golden: &Golden,
+    depth: usize,
+    frozen: &[String],
+) -> (f32, GradStore, Vec<(String, Var)>) {
+    let parameters = Parameters::from_tensors(golden.weights.clone())
+        .unwrap()
+        .freeze(frozen);
+    let vb = parameters.builder(&Device::Cpu);
+    let (trunk, head) = parts(&vb, &golden.config, depth);
+    let (ids, t) = golden.ids();
+    let x = trunk.embed(&ids).unwrap();
+    let x = trunk.forward(&x, &sight(t)).unwrap();
+    let x = head.forward(&x, &sight(t)).unwrap();
+    let weights = golden.rows("weights").to_vec1::<f32>().unwrap();
+    // Only the rows with a target go through the output layer, as in training.
+    let rows: Vec<usize> = (0..2 * t).filter(|i| weights[*i] > 0.0).collect();
+    let places: Vec<u32> = rows.iter().map(|i| *i as u32).collect();
+    let places = Tensor::new(places, &Device::Cpu).unwrap();
+    let logits = head.logits(&x.index_select(&places, 0).unwrap()).unwrap();
+    let targets = golden.numbers("targets");
+    let targets: Vec<u32> = rows.iter().map(|i| targets[*i]).collect();
+    let weights: Vec<f32> = rows.iter().map(|i| weights[*i]).collect();
+    let loss = cross_entropy(&logits, &targets, &weights).unwrap();
+    let grads = loss.backward().unwrap();
+    (loss.to_scalar().unwrap(), grads, parameters.trainable())
+}
+
+#[test]
+fn loss_and_every_gradient_are_those_of_torch() {
+    for name in ["llama", "mistral"] {
+        let golden = Golden::read(name);
+        let want = golden.values["loss"].to_vec1::<f32>().unwrap()[0];
+        for depth in [0, 2] {
+            let (loss, grads, vars) = trained(&golden, depth, &[]);
+            assert!((loss - want).abs() / want < 1e-5, "{name}: {loss} {want}");
+            assert_eq!(vars.len(), golden.weights.len());
+            for (key, var) in vars {
+                let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: none"));
+                let what = format!("{name}, gradient of {key}");
+                assert_near(got, &golden.values[&format!("grad.{key}")], 1e-4, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn freezing_the_trunk_leaves_the_other_gradients_as_they_are() {
+    let golden = Golden::read("llama");
+    let frozen = ["model.embed_tokens.", "model.layers.0.", "model.layers.1."].map(str::to_owned);
+    let (_, grads, vars) = trained(&golden, 2, &frozen);
+    assert_eq!(vars.len(), golden.weights.len() - 19);
+    for (key, var) in vars {
+        let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: none"));
+        assert_near(got, &golden.values[&format!("grad.{key}")], 1e-4, &key);
+    }
+}
+
+#[test]
+fn a_missing_or_misshapen_weight_is_named() {
+    let mut golden = Golden::read("llama");
+    let key = "model.layers.1.self_attn.k_proj.weight";
+    let weight = golden.weights.remove(key).unwrap();
+    let missing = Trunk::load(&golden.builder(), &golden.config, 2);
+    let error = missing.unwrap_err().to_string();
+    assert!(error.contains(key), "{error}");
+    // A head above it does not need it.
+    Head::load(&golden.builder(), &golden.config, 2).unwrap();
+    let turned = weight.t().unwrap().contiguous().unwrap();
+    golden.weights.insert(key.to_owned(), turned);
+    let error = Trunk::load(&golden.builder(), &golden.config, 2).unwrap_err();
+    assert!(error.to_string().contains("k_proj"), "{error}");
+}
+
+#[test]
+fn both_projectors_and_their_gradients_are_those_of_torch() {
+    let file = golden("projectors.safetensors");
+    let all = candle::safetensors::load(file, &Device::Cpu).unwrap();
+    let kinds = [
+        ("linear", ProjectorKind::Linear, 2),
+        ("mlp2x_gelu", ProjectorKind::Mlp2xGelu, 4),
+    ];
+    for (name, kind, count) in kinds {
+        let prefix = format!("{name}.weight.");
+        let weights: HashMap<String, Tensor> = all
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?.to_owned(), value.clone())))
+            .collect();
+        let parameters = Parameters::from_tensors(weights).unwrap();
+        let config = ProjectorConfig {
+            kind,
+            vision_hidden_size: 6,
+            hidden_size: 8,
+        };
+        let projector = Projector::load(&parameters.builder(&Device::Cpu), &config).unwrap();
+        let tokens = projector.forward(&all["features"]).unwrap();
+        assert_near(&tokens, &all[&format!("{name}.tokens")], 1e-5, name);
+        let loss = (tokens * &all[&format!("{name}.seed")]).unwrap();
+        let grads = loss.sum_all().unwrap().backward().unwrap();
+        let vars = parameters.trainable();
+        assert_eq!(vars.len(), count);
+        for (key, var) in vars {
+            let got = grads.get(&var).unwrap_or_else(|| panic!("{key}: none"));
+            assert_near(got, &all[&format!("{name}.grad.{key}")], 1e-4, &key);
+        }
+    }
+}
