@@ -47,5 +47,6 @@ pub mod run;
 pub mod scripted;
 pub mod summary;
 pub mod tally;
+pub mod threads;
 pub mod torn;
 pub mod training;

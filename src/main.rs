@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use acem3::cli::Cli;
-use acem3::{commands, exit};
+use acem3::{commands, exit, threads};
 use clap::Parser;
 
 fn main() -> ExitCode {
+    threads::settle();
     exit::finish(commands::run(&Cli::parse()))
 }

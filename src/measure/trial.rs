@@ -99,17 +99,18 @@ fn stranger(trials: &[Trial], i: usize) -> &Trial {
 fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
     let (width, height) = (image.width(), image.height());
     let decoded = DecodedImage::from_rgb(width, height, vec![127; width * height * 3]);
-    loaded("blank", decoded.context("an image without pixels")?)
+    let decoded = decoded.context("an image without pixels")?;
+    Ok(loaded("blank", decoded))
 }
 
 /// An image that is named by its pixels.
-pub(super) fn loaded(name: &str, decoded: DecodedImage) -> Result<Arc<LoadedImage>> {
+pub(super) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());
     let sha256 = Digest::of(&bytes);
-    Ok(Arc::new(LoadedImage {
+    Arc::new(LoadedImage {
         name: name.to_owned(),
         sha256,
         decoded,
-    }))
+    })
 }

@@ -15,6 +15,9 @@ use crate::images::LoadedImage;
 use crate::judge::{Judge, PairJob, Unscored};
 use crate::key::Provenance;
 
+/// What a member wrote about a sitting, or why it could not.
+type Written = Result<Vec<Rating>, Error>;
+
 /// Images whose tokens are kept, for further questions about them.
 const IMAGES: usize = 32;
 
@@ -148,10 +151,7 @@ impl Bench {
     }
 
     /// The conclusion model writes about every sitting that the experts could finish.
-    fn conclude(
-        &mut self,
-        sittings: &[Sitting],
-    ) -> Result<Vec<Option<Result<Vec<Rating>, Error>>>> {
+    fn conclude(&mut self, sittings: &[Sitting]) -> Result<Vec<Option<Written>>> {
         let engine = &self.panel.engine;
         let mut tasks = Vec::new();
         for sitting in sittings {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use candle::safetensors::Load as _;
 use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
@@ -75,17 +76,15 @@ fn read_file(
     for (name, view) in file.tensors() {
         let digest: Digest = Sha256::digest(view.data()).into();
         let key = (digest, view.shape().to_vec());
-        let tensor = match interned.get(&key) {
-            Some(tensor) => tensor.clone(),
-            None => {
-                use candle::safetensors::Load;
-                let tensor = view
-                    .load(device)
-                    .with_context(|| format!("tensor `{name}`"))?;
-                let tensor = tensor.to_dtype(DType::F32)?;
-                interned.insert(key, tensor.clone());
-                tensor
-            }
+        let tensor = if let Some(tensor) = interned.get(&key) {
+            tensor.clone()
+        } else {
+            let tensor = view
+                .load(device)
+                .with_context(|| format!("tensor `{name}`"))?;
+            let tensor = tensor.to_dtype(DType::F32)?;
+            interned.insert(key, tensor.clone());
+            tensor
         };
         tensors.push((name, digest, tensor));
     }

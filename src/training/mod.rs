@@ -68,7 +68,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
             let (teacher, scribe) = (&teacher, &scribe);
             let run = Stage {
                 config,
-                stage,
+                settings: stage,
                 teacher,
                 scribe,
                 member,
@@ -78,12 +78,11 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
             if !run.checkpoint().exists() {
                 run.run(&copy(&before)?)?;
             }
-            match member {
-                Some(i) => last[i] = run.checkpoint(),
-                None => {
-                    start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
-                    last.fill(run.checkpoint());
-                }
+            if let Some(i) = member {
+                last[i] = run.checkpoint();
+            } else {
+                start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
+                last.fill(run.checkpoint());
             }
         }
     }

@@ -37,12 +37,12 @@ pub(super) fn jitter(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixe
         rng.random_range(0.9..1.1f32),
         rng.random_range(-0.08..0.08f32),
     );
-    let last = side as i32 - 1;
+    let last = side.saturating_sub(1);
     let plane = side * side;
     let moved = (0..3 * plane).map(|i| {
         let (c, y, x) = (i / plane, (i % plane) / side, i % side);
-        let y = (y as i32 + dy).clamp(0, last) as usize;
-        let x = (x as i32 + dx).clamp(0, last) as usize;
+        let y = y.saturating_add_signed(dy as isize).min(last);
+        let x = x.saturating_add_signed(dx as isize).min(last);
         pixels[c * plane + y * side + x] * gain + lift
     });
     Arc::from(moved.collect::<Vec<_>>())

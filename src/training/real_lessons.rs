@@ -18,6 +18,7 @@ use crate::cases::ImageSource;
 use crate::examples::{
     ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
 };
+use crate::phantoms::rules::phrase;
 use crate::phantoms::table::RULES;
 use crate::phantoms::{Claim, Defect, style};
 
@@ -281,7 +282,7 @@ fn neutral(response: &mut TaughtResponse) {
         && rating.score == 5
     {
         rating.score = 4;
-        rating.analysis = crate::phantoms::rules::phrase(Criterion::ToneAndEmpathy, 4).to_owned();
+        rating.analysis = String::from(phrase(Criterion::ToneAndEmpathy, 4));
     }
 }
 

@@ -16,6 +16,9 @@ use super::vocabulary::ANSWER;
 const SCORE_WEIGHT: f32 = 2.0;
 const ANALYSIS_WEIGHT: f32 = 1.0;
 
+/// What is read, and what is written then: tokens, each with what an error at it costs.
+type Exercise = (Vec<Slot>, Vec<(u32, f32)>);
+
 /// Prompts and formats in one tokenizer's tokens.
 pub(super) struct Scribe {
     tokenizer: TextTokenizer,
@@ -65,7 +68,7 @@ impl Scribe {
             question: &pair.question,
             responses: [&pair.responses[0].text, &pair.responses[1].text],
         };
-        let mut texts: Vec<(Vec<Slot>, Vec<(u32, f32)>)> = Vec::new();
+        let mut texts: Vec<Exercise> = Vec::new();
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
             if lessons.branches[i] {
                 let prompt = slots(&self.branches.pieces(aspect, &input)?, &self.tokenizer)?;

@@ -30,7 +30,7 @@ pub(super) struct Stage<'a> {
     /// The training's configuration.
     pub(super) config: &'a TrainConfig,
     /// The stage's own.
-    pub(super) stage: &'a StageConfig,
+    pub(super) settings: &'a StageConfig,
     /// Where examples come from.
     pub(super) teacher: &'a Teacher,
     /// How they are written.
@@ -69,16 +69,16 @@ impl Stage<'_> {
         } else {
             start.drawing(self.config.seed)
         };
-        let parameters = parameters.freeze(&self.stage.frozen);
+        let parameters = parameters.freeze(&self.settings.frozen);
         let learner = self.learner(&parameters)?;
         let optimizer = AdamW::new(self.trained(&parameters), self.config.optimizer);
         let schedule = Schedule {
-            peak: self.stage.rate,
-            warmup: self.stage.warmup,
-            steps: self.stage.steps,
+            peak: self.settings.rate,
+            warmup: self.settings.warmup,
+            steps: self.settings.steps,
             floor: 0.05,
         };
-        let mut trainer = Trainer::new(optimizer, schedule, self.stage.clip);
+        let mut trainer = Trainer::new(optimizer, schedule, self.settings.clip);
         if resumed {
             load_checkpoint(&running, Some(&mut trainer.optimizer))?;
             say(&format!(
@@ -104,13 +104,13 @@ impl Stage<'_> {
         let mut journal = Journal::open(self.out, &self.name)?;
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let mut window = Window::default();
-        while trainer.steps() < self.stage.steps {
-            let at = trainer.steps() * self.stage.batch as u64;
-            let examples = self.examples(at..at + self.stage.batch as u64)?;
+        while trainer.steps() < self.settings.steps {
+            let at = trainer.steps() * self.settings.batch as u64;
+            let examples = self.examples(at..at + self.settings.batch as u64)?;
             window.add(self.step(learner, trainer, &examples)?);
-            let last = trainer.steps() == self.stage.steps;
+            let last = trainer.steps() == self.settings.steps;
             if last || reported.elapsed() > REPORT {
-                let left = self.stage.steps - trainer.steps();
+                let left = self.settings.steps - trainer.steps();
                 window.report(&self.name, trainer.steps(), left, &mut journal)?;
                 window = Window::default();
                 reported = Instant::now();
@@ -128,7 +128,7 @@ impl Stage<'_> {
     fn learner(&self, parameters: &Parameters) -> Result<Learner> {
         let vb = parameters.builder(&Device::Cpu);
         let model = &self.config.model;
-        Ok(match self.stage.kind {
+        Ok(match self.settings.kind {
             StageKind::Encoder => Learner::Observer(Box::new(Observer::load(
                 &vb,
                 &model.vision,
@@ -146,7 +146,7 @@ impl Stage<'_> {
     /// The parameters of this stage: what a layer loaded and is not frozen. Weights of other
     /// stages (the observer's, say) may lie in the same checkpoint; they get no gradient.
     fn trained(&self, parameters: &Parameters) -> Vec<(String, candle::Var)> {
-        let encoder = self.stage.kind == StageKind::Encoder;
+        let encoder = self.settings.kind == StageKind::Encoder;
         let own = |name: &str| {
             let tower = name.starts_with("model.vision_tower.");
             let unused = name.contains("post_layernorm");
@@ -163,10 +163,10 @@ impl Stage<'_> {
 
     fn examples(&self, range: std::ops::Range<u64>) -> Result<Examples> {
         let indices: Vec<u64> = range.collect();
-        if self.stage.kind == StageKind::Encoder {
+        if self.settings.kind == StageKind::Encoder {
             let images = in_parallel(&indices, |i| {
                 self.teacher
-                    .observation(self.stage, *i)
+                    .observation(self.settings, *i)
                     .map_err(|e| Error::Training(format!("{e:#}")))
             });
             return Ok(Examples::Images(
@@ -175,7 +175,7 @@ impl Stage<'_> {
         }
         let drawn = in_parallel(&indices, |i| {
             self.teacher
-                .sequences(self.scribe, self.stage, *i, self.member)
+                .sequences(self.scribe, self.settings, *i, self.member)
                 .map_err(|e| Error::Training(format!("{e:#}")))
         });
         let mut sequences: Vec<Sequence> = drawn

@@ -67,7 +67,7 @@ impl Teacher {
         {
             return Ok(found);
         }
-        phantom_lessons::observation(self.phantom_seed(), self.number(stage, index), self.side)
+        phantom_lessons::observation(self.phantom_seed(), number(stage, index), self.side)
     }
 
     /// The sequences of number `index`.
@@ -79,7 +79,7 @@ impl Teacher {
         member: Option<usize>,
     ) -> Result<Vec<Sequence>> {
         let mut rng = self.rng(stage, index);
-        let number = self.number(stage, index);
+        let number = number(stage, index);
         let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
         if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
             let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
@@ -104,11 +104,11 @@ impl Teacher {
         rng.set_stream(index);
         rng
     }
+}
 
-    /// Stages see different phantoms.
-    fn number(&self, stage: &StageConfig, index: u64) -> u64 {
-        (name_hash(&stage.name) << 32).wrapping_add(index)
-    }
+/// Stages see different phantoms.
+fn number(stage: &StageConfig, index: u64) -> u64 {
+    (name_hash(&stage.name) << 32).wrapping_add(index)
 }
 
 /// All members' lessons are shared out over the examples; the costlier and easier ones come less

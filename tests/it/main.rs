@@ -1,10 +1,14 @@
 //! Whole-program tests, one binary.
 
 #[cfg(test)]
+mod caches;
+#[cfg(test)]
 mod cases;
 mod data;
 #[cfg(test)]
 mod decoder;
+#[cfg(test)]
+mod engine;
 mod examples;
 #[cfg(test)]
 mod folder;
@@ -13,8 +17,14 @@ mod judge;
 #[cfg(test)]
 mod phantoms;
 #[cfg(test)]
+mod quoting;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod tiny;
+#[cfg(test)]
+mod trainer;
 #[cfg(test)]
 mod vision;
