@@ -92,8 +92,9 @@ pub struct SourceArgs {
     #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
     pub split: Option<String>,
     /// The language of the questions to take from a data set that has several
-    #[arg(long, value_enum, default_value_t = Lang::En, env = "ACEM3_LANG")]
-    pub lang: Lang,
+    /// [default: en]
+    #[arg(long, value_enum, env = "ACEM3_LANG")]
+    pub lang: Option<Lang>,
     /// Judge the reference answer too, as one more model named `reference`
     #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
     pub with_reference: bool,
@@ -104,7 +105,7 @@ impl SourceArgs {
     pub fn options(&self, min_responses: usize) -> OpenOptions {
         OpenOptions {
             answers: self.answers.clone(),
-            lang: self.lang,
+            lang: self.lang.unwrap_or_default(),
             split: self.split.clone(),
             with_reference: self.with_reference,
             min_responses,
@@ -142,6 +143,7 @@ pub struct JudgeArgs {
     pub baseline: Option<String>,
     /// Stop after so many cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Exit with code 3 if more than this percentage is left without a verdict
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = percent)]

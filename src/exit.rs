@@ -2,11 +2,14 @@
 //!
 //! An error is shown as one line per cause, then the `hint:` lines that came with it. Only the
 //! first line of a cause is shown: with `RUST_BACKTRACE=1` the display of a tensor library's error
-//! carries a backtrace, which is not what the person needs.
+//! carries a backtrace, which is not what the person needs. TOML errors begin with the place alone
+//! and end with the reason, so of them both lines are shown.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+
+use crate::summary::printable;
 
 /// What the exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,21 +91,38 @@ pub fn describe(error: &anyhow::Error) -> String {
                 .filter(|l| l.starts_with("hint:"))
                 .map(str::to_owned),
         );
+        let Some(first) = first else { continue };
         // An error that prints its source itself would say it twice.
-        if let Some(first) = first.filter(|f| !causes.iter().any(|seen| seen.contains(f))) {
-            causes.push(first.to_owned());
+        if !causes.iter().any(|seen| seen.contains(first)) {
+            causes.push(toml_cause(first, &text).unwrap_or_else(|| first.to_owned()));
         }
     }
     let mut text = String::new();
     for (i, cause) in causes.iter().enumerate() {
         let lead = if i == 0 { "error: " } else { "  because: " };
-        let _ = writeln!(text, "{lead}{cause}");
+        let _ = writeln!(text, "{lead}{}", printable(cause));
     }
     hints.dedup();
     for hint in hints {
-        let _ = writeln!(text, "{hint}");
+        let _ = writeln!(text, "{}", printable(&hint));
     }
     text
+}
+
+/// The place and the reason of a TOML error: its first line and its last.
+fn toml_cause(first: &str, text: &str) -> Option<String> {
+    let place = first.strip_prefix("TOML parse error ")?;
+    let mut lines = text.lines().map(str::trim);
+    // Between them are the line itself, behind a bar, and a mark below it.
+    let reason = lines.rfind(|line| {
+        let quoted = line.contains('|')
+            && line
+                .trim_start_matches(char::is_numeric)
+                .trim_start()
+                .starts_with('|');
+        !line.is_empty() && !quoted && !line.starts_with("hint:") && *line != first
+    })?;
+    Some(format!("{place}: {reason}"))
 }
 
 /// True when somebody stopped reading what this program writes, as `| head` does.
@@ -128,6 +148,19 @@ mod tests {
             "error: panel/config.toml: expected 4 members, got 3\n  because: unknown tensor `a`\n\
              hint: acem3 verify panel\n"
         );
+    }
+
+    #[test]
+    fn a_toml_error_keeps_its_reason() {
+        let broken = toml::from_str::<toml::Table>("seed = \nb = 1\n").unwrap_err();
+        let reason = broken.message().lines().last().unwrap().to_owned();
+        let text = describe(&anyhow::Error::new(broken).context("train.toml: not a recipe"));
+        let (place, _) = text.split_once(&reason).expect("the reason is told");
+        assert!(
+            place.starts_with("error: train.toml: not a recipe\n  because: at line 1"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 2, "{text}");
     }
 
     #[test]

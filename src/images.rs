@@ -4,7 +4,6 @@
 //! every key; decoding only when the judge is asked, so it happens then, and once.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,6 +12,7 @@ use acem3_vision::{DecodedImage, Limits, decode};
 
 use crate::cases::ImageSource;
 use crate::key::Digest;
+use crate::regular;
 
 /// How many images are kept.
 const KEPT: usize = 4;
@@ -129,10 +129,11 @@ impl Images {
         let told = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => "no such file".to_owned(),
             io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+            io::ErrorKind::InvalidInput => error.to_string(),
             io::ErrorKind::IsADirectory => "expected an image, got a folder".to_owned(),
             _ => format!("cannot be read: {error}"),
         };
-        let file = File::open(path).map_err(told)?;
+        let file = regular::open(path).map_err(told)?;
         let (length, most) = (
             file.metadata().map_err(told)?.len(),
             self.limits.bytes as u64,

@@ -212,6 +212,7 @@ mod tests {
         let subject = Subject {
             case: Some(case.to_owned()),
             pair: None,
+            models: Vec::new(),
             line: 1,
             file: None,
             image: None,

@@ -42,6 +42,7 @@ pub mod panel;
 pub mod phantoms;
 pub mod progress;
 pub mod record;
+pub mod regular;
 pub mod replay;
 pub mod run;
 pub mod scripted;

@@ -81,8 +81,11 @@ pub enum Status {
 pub struct Counts {
     /// Cases that were read.
     pub cases: u64,
-    /// Cases, and lines of answers, that could not be.
+    /// Cases that could not be.
     pub unreadable: u64,
+    /// Responses that were left out of their cases, and lines of answers that no case missed.
+    #[serde(default)]
+    pub left_out: u64,
     /// Records: pairs, and cases without a pair to judge.
     pub records: u64,
     /// Records with a verdict.

@@ -42,6 +42,21 @@ pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, Str
         .collect())
 }
 
+/// Those of the lost pairs that would have been judged, the baseline second.
+pub fn lost_pairs(lost: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
+    let Some(baseline) = baseline else {
+        return lost;
+    };
+    let with_base = lost.into_iter().filter_map(|[a, b]| {
+        if b == baseline {
+            Some([a, b])
+        } else {
+            (a == baseline).then_some([b, a])
+        }
+    });
+    with_base.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +85,15 @@ mod tests {
         let three = case(&["a", "b", "c"]);
         assert_eq!(pairs(&three, None), Ok(vec![[0, 1], [0, 2], [1, 2]]));
         assert_eq!(pairs(&three, Some("b")), Ok(vec![[0, 1], [2, 1]]));
+    }
+
+    #[test]
+    fn lost_pairs_are_those_that_would_have_been_judged() {
+        let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+        let lost = vec![pair("a", "b"), pair("a", "c"), pair("b", "c")];
+        assert_eq!(lost_pairs(lost.clone(), None), lost);
+        let with_base = [pair("a", "b"), pair("c", "b")];
+        assert_eq!(lost_pairs(lost, Some("b")), with_base);
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct Subject {
     pub case: Option<String>,
     /// The models that answered; `None` where there was no pair to judge.
     pub pair: Option<[String; 2]>,
+    /// The models of a case without a pair, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// The case's line or row in its source, counted from one.
     pub line: u64,
     /// The file of that line, where the case could not be read.
@@ -97,6 +100,7 @@ impl Subject {
         Self {
             case: Some(case.id.clone()),
             pair: None,
+            models: case.responses.iter().map(|r| r.model.clone()).collect(),
             line: case.line,
             file: None,
             image: None,
@@ -117,6 +121,7 @@ impl Subject {
         Self {
             pair: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.model.clone()))),
             responses: Some(pair.map(|i| response(i).map_or_else(String::new, |r| r.text.clone()))),
+            models: Vec::new(),
             labels: case
                 .labels
                 .as_ref()
@@ -125,11 +130,23 @@ impl Subject {
         }
     }
 
-    /// A case that could not be read. `file` is how its file is called in records.
-    pub fn of_problem(problem: &Problem, file: String, judge: &Digest) -> Self {
+    /// What could not be read, and the pair of models it concerns, where there is one. `file` is how
+    /// its file is called in records.
+    pub fn of_problem(
+        problem: &Problem,
+        pair: Option<[String; 2]>,
+        file: String,
+        judge: &Digest,
+    ) -> Self {
+        let models = if pair.is_none() {
+            problem.models()
+        } else {
+            &[]
+        };
         Self {
             case: problem.id.clone(),
-            pair: None,
+            models: models.to_vec(),
+            pair,
             line: problem.line,
             file: Some(file),
             image: None,

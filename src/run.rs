@@ -17,9 +17,10 @@ use crate::journal::Journal;
 use crate::judge::{Judge, PairJob, Unscored};
 use crate::judgement::Judgement;
 use crate::key::{Digest, judge_digest, pair_key};
-use crate::pairs::pairs;
+use crate::pairs::{lost_pairs, pairs};
 use crate::progress::Progress;
 use crate::record::{ImageStamp, Outcome, Record, Subject};
+use crate::summary::printable;
 use crate::tally::{Origin, Tally};
 
 /// A batch is closed early when its images hold so many pixels, whatever its size.
@@ -61,8 +62,19 @@ pub struct Run<'a> {
 struct Slot {
     subject: Subject,
     step: Step,
-    /// True for the last record of a case.
-    ends_case: bool,
+    /// What the last record of something ends.
+    ends: Option<End>,
+}
+
+/// What a record ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// A case.
+    Case,
+    /// A case that could not be read.
+    Unreadable,
+    /// What was left out of a case.
+    LeftOut,
 }
 
 enum Step {
@@ -111,11 +123,10 @@ impl<'a> Run<'a> {
         cases: impl Iterator<Item = Result<Case, Problem>>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
-        let limit = self
-            .plan
-            .limit
-            .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-        for entry in cases.take(limit) {
+        let mut left = self.plan.limit;
+        for entry in cases {
+            // Responses that are left out of a case come before it and are none themselves.
+            let is_case = entry.as_ref().map_or_else(Problem::is_case, |_| true);
             match entry {
                 Ok(case) => self.case(&Arc::new(case), interrupt)?,
                 Err(problem) => self.problem(&problem)?,
@@ -125,6 +136,10 @@ impl<'a> Run<'a> {
                 self.journal.sync()?;
                 return Ok(false);
             }
+            left = left.map(|left| left.saturating_sub(u64::from(is_case)));
+            if left == Some(0) {
+                break;
+            }
         }
         self.flush()?;
         self.journal.finish()?;
@@ -133,8 +148,23 @@ impl<'a> Run<'a> {
 
     fn problem(&mut self, problem: &Problem) -> anyhow::Result<()> {
         let file = relative(&problem.file, &self.plan.root);
-        let subject = Subject::of_problem(problem, file, &self.digest);
-        self.unscored(subject, problem.reason, problem.message.clone(), true)
+        let lost = lost_pairs(problem.pairs(), self.plan.baseline.as_deref());
+        let mut pairs: Vec<_> = lost.into_iter().map(Some).collect();
+        if pairs.is_empty() {
+            pairs.push(None);
+        }
+        let last = pairs.len() - 1;
+        let end = if problem.is_case() {
+            End::Unreadable
+        } else {
+            End::LeftOut
+        };
+        for (i, pair) in pairs.into_iter().enumerate() {
+            let subject = Subject::of_problem(problem, pair, file.clone(), &self.digest);
+            let ends = (i == last).then_some(end);
+            self.unscored(subject, problem.reason, problem.message.clone(), ends)?;
+        }
+        Ok(())
     }
 
     fn case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
@@ -142,7 +172,7 @@ impl<'a> Run<'a> {
             Ok(pairs) => pairs,
             Err(message) => {
                 let subject = Subject::of_case(case, &self.digest);
-                return self.unscored(subject, Reason::Parse, message, true);
+                return self.unscored(subject, Reason::Parse, message, Some(End::Case));
             }
         };
         let image = case.image.as_ref().map(|source| self.images.read(source));
@@ -151,7 +181,8 @@ impl<'a> Run<'a> {
             if interrupt.requested() {
                 break;
             }
-            self.pair(case, pair, image.as_ref(), i == last)?;
+            let ends = (i == last).then_some(End::Case);
+            self.pair(case, pair, image.as_ref(), ends)?;
         }
         Ok(())
     }
@@ -161,7 +192,7 @@ impl<'a> Run<'a> {
         case: &Arc<Case>,
         pair: [usize; 2],
         image: Option<&Result<Arc<ReadImage>, String>>,
-        ends_case: bool,
+        ends: Option<End>,
     ) -> anyhow::Result<()> {
         let mut subject = Subject::of_pair(case, pair, &self.digest);
         subject.image = case.image.as_ref().map(|source| ImageStamp {
@@ -171,7 +202,7 @@ impl<'a> Run<'a> {
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
             Err(message) => {
-                return self.unscored(subject, Reason::Image, message.clone(), ends_case);
+                return self.unscored(subject, Reason::Image, message.clone(), ends);
             }
         };
         let mut job = PairJob {
@@ -187,7 +218,7 @@ impl<'a> Run<'a> {
             return self.push(Slot {
                 subject,
                 step,
-                ends_case,
+                ends,
             });
         }
         self.tell_cut();
@@ -196,12 +227,12 @@ impl<'a> Run<'a> {
             .transpose()
         {
             Ok(image) => job.image = image,
-            Err(message) => return self.unscored(subject, Reason::Image, message, ends_case),
+            Err(message) => return self.unscored(subject, Reason::Image, message, ends),
         }
         self.push(Slot {
             subject,
             step: Step::Waits(job),
-            ends_case,
+            ends,
         })
     }
 
@@ -210,13 +241,13 @@ impl<'a> Run<'a> {
         subject: Subject,
         reason: Reason,
         message: String,
-        ends_case: bool,
+        ends: Option<End>,
     ) -> anyhow::Result<()> {
         let outcome = Outcome::Unscored(Unscored { reason, message });
         self.push(Slot {
             subject,
             step: Step::Ready(outcome, Origin::Input),
-            ends_case,
+            ends,
         })
     }
 
@@ -302,7 +333,7 @@ impl<'a> Run<'a> {
             self.journal.put(&record)?;
             self.tell_cut();
             self.tally.add(&record, origin);
-            self.count_case(&record.subject, slot.ends_case);
+            self.count_end(slot.ends);
             if let Outcome::Unscored(unscored) = &record.outcome {
                 self.tell_unscored(&record.subject, unscored);
             }
@@ -310,19 +341,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn count_case(&mut self, subject: &Subject, ends_case: bool) {
+    fn count_end(&mut self, ends: Option<End>) {
         let counts = &mut self.tally.counts;
-        // Only what could not be read is known by its file.
-        match (ends_case, &subject.file) {
-            (true, None) => counts.cases += 1,
-            (true, Some(_)) => counts.unreadable += 1,
-            (false, _) => {}
+        match ends {
+            Some(End::Case) => counts.cases += 1,
+            Some(End::Unreadable) => counts.unreadable += 1,
+            Some(End::LeftOut) => counts.left_out += 1,
+            None => {}
         }
     }
 
     fn tell_unscored(&self, subject: &Subject, unscored: &Unscored) {
-        let case = subject.case.as_deref().unwrap_or("without id");
-        let first = unscored.message.lines().next().unwrap_or_default();
+        let case = printable(subject.case.as_deref().unwrap_or("without id"));
+        let first = printable(unscored.message.lines().next().unwrap_or_default());
         let file = subject
             .file
             .as_ref()

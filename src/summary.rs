@@ -126,7 +126,7 @@ impl Summary {
         let mean = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
         rows.extend(self.models.iter().map(|model| {
             vec![
-                model.model.clone(),
+                printable(&model.model),
                 mean(model.score),
                 mean(model.expression),
                 mean(model.medical_knowledge),
@@ -211,6 +211,19 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
+/// A text on one line of a terminal: control characters, which could move its cursor, are escaped.
+pub fn printable(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
 /// Never rounded up: 99.9 % of coverage is not all.
 fn percent_down(part: f64) -> f64 {
     (100.0 * part + 1e-9).floor()
@@ -276,6 +289,7 @@ mod tests {
             both_orders: 3,
             flipped: 1,
             fresh: 2,
+            first_unscored: None,
         }
     }
 
@@ -299,6 +313,16 @@ reused    1 of 4 from an earlier run
 records   out/records.jsonl
 ";
         assert_eq!(summary.text(), expected);
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        let mut tally = tally();
+        let model = tally.models.remove("a").unwrap();
+        tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
+        let text = Summary::of(&tally, "mini".to_owned(), Path::new("r")).text();
+        assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Tally {
     pub flipped: u64,
     /// Outcomes that came from the judge now.
     pub fresh: u64,
+    /// Why the first record without a verdict has none.
+    pub first_unscored: Option<String>,
 }
 
 /// Where an outcome came from.
@@ -69,7 +71,14 @@ impl Tally {
             }
             Outcome::Unscored(unscored) => {
                 *self.counts.unscored.entry(unscored.reason).or_default() += 1;
+                if self.first_unscored.is_none() {
+                    self.first_unscored = Some(unscored.message.clone());
+                }
             }
+        }
+        // A case that is lost lowers the coverage of its models.
+        for name in &record.subject.models {
+            self.models.entry(name.clone()).or_default().pairs += 1;
         }
         let Some(pair) = &record.subject.pair else {
             return;

@@ -30,6 +30,11 @@ pub enum Error {
         /// Tokens of the context.
         context: usize,
     },
+    /// The model computed something that is not a number.
+    #[error(
+        "the model's logits are not finite\nhint: its weights are damaged or too large for f32"
+    )]
+    NotFinite,
     /// Training cannot go on.
     #[error("training: {0}")]
     Training(String),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tokenizers::Tokenizer;
+use tokenizers::{Encoding, Tokenizer};
 
 use crate::Error;
 
@@ -43,12 +43,39 @@ impl TextTokenizer {
 
     /// Tokens of the program's own text.
     pub fn fixed(&self, text: &str) -> Result<Vec<u32>, Error> {
-        encode(&self.own, text)
+        Ok(encoding(&self.own, text)?.get_ids().to_vec())
     }
 
     /// Tokens of quoted text.
     pub fn free(&self, text: &str) -> Result<Vec<u32>, Error> {
-        encode(&self.quoting, text)
+        let encoding = encoding(&self.quoting, text)?;
+        let mut tokens = Vec::with_capacity(encoding.len());
+        for (token, (start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            if self.is_special(*token) {
+                self.spell(text.get(*start..*end).unwrap_or_default(), &mut tokens)?;
+            } else {
+                tokens.push(*token);
+            }
+        }
+        Ok(tokens)
+    }
+
+    /// A vocabulary may list a control token among its ordinary pieces too (unigram and word
+    /// vocabularies do). Its text is then read letter by letter; a letter that still gives a control
+    /// token is one that the vocabulary does not know.
+    fn spell(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), Error> {
+        for letter in text.chars() {
+            let letter = letter.to_string();
+            let own = |token: &u32| self.piece(*token).is_some_and(|piece| piece == letter);
+            let ids = encoding(&self.quoting, &letter)?.get_ids().to_vec();
+            tokens.extend(ids.iter().filter(|t| !(self.is_special(**t) && own(t))));
+        }
+        Ok(())
+    }
+
+    /// A token as its vocabulary writes it.
+    pub fn piece(&self, token: u32) -> Option<String> {
+        self.own.id_to_token(token)
     }
 
     /// The text of tokens, control tokens left out.
@@ -69,9 +96,8 @@ impl TextTokenizer {
     }
 }
 
-fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, Error> {
-    let encoding = tokenizer
+fn encoding(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {
+    tokenizer
         .encode(text, false)
-        .map_err(|e| Error::Tokenizer(e.to_string()))?;
-    Ok(encoding.get_ids().to_vec())
+        .map_err(|e| Error::Tokenizer(e.to_string()))
 }

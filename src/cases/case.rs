@@ -98,9 +98,51 @@ pub struct Problem {
     pub reason: Reason,
     /// What was expected and what was found.
     pub message: String,
+    /// What is lost by it.
+    pub loss: Loss,
+}
+
+/// What a [`Problem`] costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A whole case. Its models are named where they are known.
+    Case(Vec<String>),
+    /// A response of a case that follows: these pairs cannot be judged, the others can. There are
+    /// none where the line of an answers file was needed by no case.
+    Response(Vec<[String; 2]>),
 }
 
 impl Problem {
+    /// The pairs that are lost.
+    pub fn pairs(&self) -> Vec<[String; 2]> {
+        match &self.loss {
+            Loss::Response(pairs) => pairs.clone(),
+            Loss::Case(models) => {
+                let later = |(i, a): (usize, &String)| {
+                    let a = a.clone();
+                    models
+                        .iter()
+                        .skip(i + 1)
+                        .map(move |b| [a.clone(), b.clone()])
+                };
+                models.iter().enumerate().flat_map(later).collect()
+            }
+        }
+    }
+
+    /// The models of a whole case that is lost, as far as they are known.
+    pub fn models(&self) -> &[String] {
+        match &self.loss {
+            Loss::Case(models) => models,
+            Loss::Response(_) => &[],
+        }
+    }
+
+    /// Whether a whole case is lost.
+    pub fn is_case(&self) -> bool {
+        matches!(self.loss, Loss::Case(_))
+    }
+
     /// A problem of reading ([`Reason::Parse`]).
     pub fn parse(file: &Path, line: u64, id: Option<String>, message: impl Into<String>) -> Self {
         let message = message.into();
@@ -110,6 +152,7 @@ impl Problem {
             id,
             reason: Reason::Parse,
             message,
+            loss: Loss::Case(Vec::new()),
         }
     }
 }

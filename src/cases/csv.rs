@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::case::{Case, Problem};
 use super::draft::{Draft, Drafts};
 use super::jsonl::image;
+use crate::regular;
 
 /// Where the known columns are.
 struct Columns {
@@ -70,7 +71,7 @@ type Table = Reader<io::Chain<File, &'static [u8]>>;
 fn open(path: &Path) -> Result<Table> {
     let context = || format!("table {} cannot be opened", path.display());
     let delimiter = delimiter(path).with_context(context)?;
-    let file = File::open(path).with_context(context)?;
+    let file = regular::open(path).with_context(context)?;
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)
@@ -100,7 +101,7 @@ fn next_row(reader: &mut Table) -> ::csv::Result<Option<(u64, ByteRecord)>> {
 /// Spreadsheets of some languages write `;` between columns, others a tab.
 fn delimiter(path: &Path) -> io::Result<u8> {
     let mut header = Vec::new();
-    BufReader::new(File::open(path)?)
+    BufReader::new(regular::open(path)?)
         .take(1 << 16)
         .read_until(b'\n', &mut header)?;
     let found = [b',', b';', b'\t']
@@ -191,6 +192,7 @@ fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Re
         case,
         keys,
         file: Arc::clone(file),
+        wanted: true,
     })
 }
 

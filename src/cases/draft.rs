@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::answers::Answers;
-use super::case::{Case, Problem, Response};
+use super::answers::{Answers, Lost};
+use super::case::{Case, Loss, Problem, Response};
 use super::labels;
 use super::source::{Entry, OpenOptions};
 
@@ -19,6 +19,8 @@ pub(super) struct Draft {
     pub(super) keys: Vec<String>,
     /// The file.
     pub(super) file: Arc<Path>,
+    /// False for a question in a language that is not asked for.
+    pub(super) wanted: bool,
 }
 
 /// What a reader yields.
@@ -33,6 +35,8 @@ pub(super) struct Assembly {
     seen: HashMap<[u8; 16], u64>,
     /// How many answers found their case.
     pub(super) attached: u64,
+    /// How many answers belong to questions that are not asked for.
+    pub(super) passed_over: u64,
 }
 
 impl Assembly {
@@ -44,28 +48,61 @@ impl Assembly {
             with_reference: options.with_reference,
             seen: HashMap::new(),
             attached: 0,
+            passed_over: 0,
         }
     }
 
-    /// How many answers there are.
-    pub(super) fn answers(&self) -> u64 {
-        self.answers.count()
+    /// The answers of files.
+    pub(super) fn answers(&self) -> &Answers {
+        &self.answers
     }
 
-    /// The case of a draft, or why there is none.
-    pub(super) fn finish(&mut self, draft: Draft) -> Entry {
+    /// Notes that a question is not asked for; its answers are not missed.
+    pub(super) fn pass_over(&mut self, keys: &[String]) {
+        self.passed_over += self.answers.count_of(keys);
+    }
+
+    /// The models that answered in files.
+    pub(super) fn models(&self) -> Vec<String> {
+        self.answers.models().to_vec()
+    }
+
+    /// The lines of answers that could not be used and that no case missed.
+    pub(super) fn leftover(&mut self) -> Vec<Problem> {
+        self.answers.leftover()
+    }
+
+    /// The case of a draft behind the problems of its responses, or the problem of all of it.
+    pub(super) fn finish(&mut self, draft: Draft) -> Vec<Entry> {
         let Draft {
             mut case,
             keys,
             file,
+            ..
         } = draft;
+        let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
+        let own = !models.is_empty();
+        models.extend(self.models().into_iter().filter(|_| !own));
+        let problem = |case: &Case, fault, loss| Problem {
+            loss,
+            ..Problem::parse(&file, case.line, Some(case.id.clone()), fault)
+        };
         match self.complete(&mut case, &keys) {
-            Ok(()) => Ok(case),
-            Err(fault) => Err(Problem::parse(&file, case.line, Some(case.id), fault)),
+            Ok(lost) => {
+                let entries = lost
+                    .into_iter()
+                    .map(|(fault, pairs)| Err(problem(&case, fault, Loss::Response(pairs))));
+                let mut entries: Vec<Entry> = entries.collect();
+                entries.push(Ok(case));
+                entries
+            }
+            Err(fault) => vec![Err(problem(&case, fault, Loss::Case(models)))],
         }
     }
 
-    fn complete(&mut self, case: &mut Case, keys: &[String]) -> Result<(), String> {
+    /// Fills a case. Gives what is wrong with responses that were left out, and the pairs that are
+    /// lost by each.
+    fn complete(&mut self, case: &mut Case, keys: &[String]) -> Result<Vec<Loose>, String> {
         if let Some(first) = self.first_use(case) {
             return Err(format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
@@ -75,15 +112,25 @@ impl Assembly {
         if case.question.trim().is_empty() {
             return Err("the question is empty".into());
         }
-        check_own(&case.responses)?;
-        self.attached += self.answers.attach(keys, &mut case.responses)? as u64;
+        let mut lost = check_own(&case.responses)?;
+        self.attached += self.answers.count_of(keys);
+        lost.extend(self.answers.attach(keys, &mut case.responses));
         if let Some(labels) = &case.labels {
             labels::check(labels, case.responses.len())?;
         }
         if self.with_reference {
             join_reference(case)?;
         }
-        self.check_number(case)
+        let lost = leave_out(case, lost);
+        self.check_number(case).map_err(|fault| {
+            let mut all: Vec<&str> = lost.iter().map(|(message, _)| message.as_str()).collect();
+            all.dedup();
+            match all.as_slice() {
+                [] => fault,
+                all => all.join("; "),
+            }
+        })?;
+        Ok(lost)
     }
 
     /// The line on which the case's id was used before.
@@ -122,20 +169,52 @@ impl Assembly {
     }
 }
 
-/// Checks the responses that came with the case.
-fn check_own(responses: &[Response]) -> Result<(), String> {
+/// What is wrong with a response that is left out, and the pairs that are lost by it.
+type Loose = (String, Vec<[String; 2]>);
+
+/// Takes the lost responses out of a case, with their labels.
+fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
+    let gone = |model: &String| lost.iter().position(|l| l.model == *model);
+    let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
+    let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); lost.len()];
+    for (i, a) in models.iter().enumerate() {
+        for b in models.iter().skip(i + 1) {
+            // A pair of two lost responses is lost once.
+            if let Some(of) = gone(a).or(gone(b)).and_then(|l| pairs.get_mut(l)) {
+                of.push([(*a).clone(), (*b).clone()]);
+            }
+        }
+    }
+    let kept: Vec<bool> = models.iter().map(|model| gone(model).is_none()).collect();
+    if let Some(labels) = &mut case.labels {
+        labels::keep(labels, &kept);
+    }
+    case.responses.retain(|r| gone(&r.model).is_none());
+    lost.into_iter().map(|l| l.message).zip(pairs).collect()
+}
+
+/// Checks the responses that came with the case; those without an answer are lost.
+fn check_own(responses: &[Response]) -> Result<Vec<Lost>, String> {
+    let mut lost = Vec::new();
     for (index, response) in responses.iter().enumerate() {
         let (number, model) = (index + 1, &response.model);
-        if response.text.trim().is_empty() {
-            return Err(format!("response {number} (model {model}) is empty"));
+        if model.trim().is_empty() {
+            return Err(format!(
+                "response {number} has an empty `model`, expected a name"
+            ));
         }
         if responses.iter().take(index).any(|r| r.model == *model) {
             return Err(format!(
                 "model {model} has two responses, expected one of each model"
             ));
         }
+        if response.text.trim().is_empty() {
+            let message = format!("response {number} (model {model}) is empty or missing");
+            let model = model.clone();
+            lost.push(Lost { model, message });
+        }
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// Adds the reference as the response of the model `reference`.
@@ -181,6 +260,7 @@ mod tests {
             case,
             keys: vec![id.into()],
             file: Path::new("cases.jsonl").into(),
+            wanted: true,
         }
     }
 
@@ -192,13 +272,18 @@ mod tests {
         Assembly::new(Answers::default(), &options)
     }
 
+    /// The last entry: the case, or why there is none.
+    fn finish(assembly: &mut Assembly, draft: Draft) -> Entry {
+        assembly.finish(draft).pop().unwrap()
+    }
+
     #[test]
     fn an_id_is_used_once() {
         let mut assembly = assembly(false);
         let two = [("a", "yes"), ("b", "no")];
-        assert!(assembly.finish(draft("x", 3, &two)).is_ok());
-        assert!(assembly.finish(draft("y", 4, &two)).is_ok());
-        let problem = assembly.finish(draft("x", 9, &two)).unwrap_err();
+        assert!(finish(&mut assembly, draft("x", 3, &two)).is_ok());
+        assert!(finish(&mut assembly, draft("y", 4, &two)).is_ok());
+        let problem = finish(&mut assembly, draft("x", 9, &two)).unwrap_err();
         assert!(
             problem.message.contains("line 3 and on line 9"),
             "{problem}"
@@ -209,10 +294,10 @@ mod tests {
     #[test]
     fn one_response_is_no_pair_unless_the_reference_joins() {
         let one = [("a", "no")];
-        let problem = assembly(false).finish(draft("x", 1, &one)).unwrap_err();
+        let problem = finish(&mut assembly(false), draft("x", 1, &one)).unwrap_err();
         assert!(problem.message.contains("two or more"), "{problem}");
         assert!(problem.message.contains("--with-reference"), "{problem}");
-        let case = assembly(true).finish(draft("x", 1, &one)).unwrap();
+        let case = finish(&mut assembly(true), draft("x", 1, &one)).unwrap();
         assert_eq!(
             case.responses[1],
             Response {
@@ -220,34 +305,65 @@ mod tests {
                 text: "yes".into()
             }
         );
-        let twice = assembly(true)
-            .finish(draft("x", 1, &[("reference", "no")]))
-            .unwrap_err();
+        let twice = finish(&mut assembly(true), draft("x", 1, &[("reference", "no")])).unwrap_err();
         assert!(twice.message.contains("reference"));
     }
 
     #[test]
     fn refuses_empty_texts_and_double_models() {
         let mut assembly = assembly(false);
-        let empty = assembly
-            .finish(draft("x", 1, &[("a", "yes"), ("b", " \n")]))
-            .unwrap_err();
+        let empty =
+            finish(&mut assembly, draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
         assert!(
             empty.message.contains("response 2 (model b) is empty"),
             "{empty}"
         );
-        let double = assembly
-            .finish(draft("y", 2, &[("a", "yes"), ("a", "no")]))
-            .unwrap_err();
+        let double =
+            finish(&mut assembly, draft("y", 2, &[("a", "yes"), ("a", "no")])).unwrap_err();
         assert!(double.message.contains("two responses"), "{double}");
         let mut blank = draft("z", 3, &[("a", "yes"), ("b", "no")]);
         blank.case.question = "\t".into();
         assert!(
-            assembly
-                .finish(blank)
+            finish(&mut assembly, blank)
                 .unwrap_err()
                 .message
                 .contains("question is empty")
         );
+    }
+
+    #[test]
+    fn one_empty_response_costs_its_pairs_only() {
+        let texts = [("a", "yes"), ("b", ""), ("c", "no"), ("d", " ")];
+        let mut draft = draft("x", 5, &texts);
+        draft.case.labels = Some(crate::cases::Labels {
+            last: Some(vec![1.0, 2.0, 3.0, 4.0]),
+            ..Default::default()
+        });
+        let entries = assembly(false).finish(draft);
+        let [Err(b), Err(d), Ok(case)] = entries.as_slice() else {
+            panic!("{entries:?}")
+        };
+        let pairs = |p: &Problem| p.pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
+        assert_eq!(pairs(b), ["ab", "bc", "bd"]);
+        assert_eq!(pairs(d), ["ad", "cd"]);
+        assert_eq!(
+            (b.line, b.id.as_deref(), b.is_case()),
+            (5, Some("x"), false)
+        );
+        assert!(d.message.contains("response 4 (model d) is empty"), "{d}");
+        let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
+        assert_eq!(models, ["a", "c"]);
+        assert_eq!(case.labels.as_ref().unwrap().last, Some(vec![1.0, 3.0]));
+    }
+
+    #[test]
+    fn a_lost_case_names_its_models() {
+        let texts = [("a", "yes"), ("b", "")];
+        let problem = finish(&mut assembly(false), draft("x", 1, &texts)).unwrap_err();
+        assert!(problem.is_case());
+        assert_eq!(problem.pairs(), [["a".to_owned(), "b".to_owned()]]);
+        let nameless = [("a", "yes"), (" ", "no")];
+        let problem = finish(&mut assembly(false), draft("y", 1, &nameless)).unwrap_err();
+        assert!(problem.message.contains("empty `model`"), "{problem}");
     }
 }

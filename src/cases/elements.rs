@@ -3,7 +3,6 @@
 //! The released data sets are single arrays of thousands of objects. Cutting them at the commas of
 //! the outermost level keeps memory flat and lets one broken element be reported alone.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use serde_json::Value;
 use super::case::Problem;
 use super::ident::{id_in_broken, id_text};
 use super::lines::LONGEST;
+use crate::regular;
 
 /// A row of an array file, with its line.
 pub(super) type Numbered<T> = Result<(u64, T), Problem>;
@@ -28,7 +28,7 @@ pub(super) fn rows<T: DeserializeOwned>(
     id: &'static str,
 ) -> Opened<impl Iterator<Item = Numbered<T>> + use<T>> {
     let opened =
-        File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+        regular::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let file: Arc<Path> = path.into();
     Ok(
         Elements::new(BufReader::new(opened)).map(move |(line, element)| {

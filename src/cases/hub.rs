@@ -8,6 +8,7 @@ use serde_json::Map;
 
 use super::case::{Case, ImageSource, Problem};
 use super::draft::{Draft, Drafts};
+use super::layout::stem;
 use super::parquet::{Row, Rows};
 
 /// The cases of the shards of one split, in order. The row index, by which answers name their
@@ -42,13 +43,9 @@ struct Shard {
 
 impl Shard {
     fn new(path: &Path) -> Self {
-        let stem = path
-            .file_stem()
-            .map(|s| s.to_string_lossy().into_owned())
-            .unwrap_or_default();
         Self {
             file: path.into(),
-            stem,
+            stem: stem(path),
             dataset: dataset_of(path),
         }
     }
@@ -85,6 +82,7 @@ impl Shard {
             case,
             keys: vec![index.to_string(), id],
             file: Arc::clone(&self.file),
+            wanted: true,
         })
     }
 }

@@ -16,6 +16,7 @@ use super::draft::{Draft, Drafts};
 use super::ident::{id_in_broken, id_text, kind};
 use super::labels;
 use super::lines::Lines;
+use crate::regular;
 
 /// The cases of a file. Image paths are relative to it.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
@@ -33,6 +34,7 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
                         case: Case { line, ..case },
                         keys,
                         file: Arc::clone(&file),
+                        wanted: true,
                     })
                 }
                 Err((id, fault)) => Err(Problem::parse(&file, line, id, fault)),
@@ -47,7 +49,7 @@ pub(super) fn count(path: &Path) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    File::open(path).with_context(|| format!("cases file {} cannot be opened", path.display()))
+    regular::open(path).with_context(|| format!("cases file {} cannot be opened", path.display()))
 }
 
 /// A case, or its id (where it can be read) and what is wrong.
@@ -162,6 +164,8 @@ fn response(number: usize, value: Value) -> Result<Response, String> {
     };
     let mut take = |name: &str| match fields.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
+        // A response without an answer costs this response only, not the case.
+        None | Some(Value::Null) if name == "text" => Ok(String::new()),
         Some(other) => Err(format!(
             "`{name}` of response {number} is {}, expected a string",
             kind(&other)
@@ -250,8 +254,8 @@ mod tests {
             "response 1 is a string",
         );
         named(
-            r#"{"id": 1, "question": "q", "responses": [{"model": "m"}]}"#,
-            "no `text`",
+            r#"{"id": 1, "question": "q", "responses": [{"text": "t"}]}"#,
+            "no `model`",
         );
         named(
             r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#,

@@ -47,6 +47,16 @@ pub(super) fn check(labels: &Labels, responses: usize) -> Result<(), String> {
     }
 }
 
+/// Leaves the scores of the responses that are kept.
+pub(super) fn keep(labels: &mut Labels, kept: &[bool]) {
+    let all = labels.last.iter_mut();
+    let all = all.chain(labels.aspects.values_mut());
+    for scores in all.chain(labels.criteria.values_mut()) {
+        let mut kept = kept.iter();
+        scores.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+}
+
 fn object(value: Value, name: &str) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(map) => Ok(map),

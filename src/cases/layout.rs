@@ -1,11 +1,12 @@
 //! Which of the known layouts a path has.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+
+use crate::regular;
 
 /// What is at a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<Layout> {
 }
 
 fn file(path: &Path) -> Result<Layout> {
+    // Before the name decides: a pipe may be called `cases.jsonl`.
+    regular::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("jsonl" | "ndjson") => Ok(Layout::Cases(path.to_path_buf())),
@@ -65,7 +68,7 @@ fn file(path: &Path) -> Result<Layout> {
 fn sniff(path: &Path) -> Result<Option<Layout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
-    let file = File::open(path).with_context(unreadable)?;
+    let file = regular::open(path).with_context(unreadable)?;
     file.take(1 << 16)
         .read_to_end(&mut start)
         .with_context(unreadable)?;
@@ -91,7 +94,8 @@ fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
         ("questions.csv", Layout::Questions),
     ] {
         let file = path.join(name);
-        if file.is_file() {
+        if file.exists() {
+            regular::check(&file).with_context(|| format!("{} cannot be read", file.display()))?;
             return Ok(layout(file));
         }
     }
@@ -193,7 +197,8 @@ pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(entries(folder)?.into_iter().filter(wanted).collect())
 }
 
-fn stem(path: &Path) -> String {
+/// The name of a file without its extension.
+pub(super) fn stem(path: &Path) -> String {
     path.file_stem()
         .map(|s| s.to_string_lossy().into_owned())
         .unwrap_or_default()

@@ -7,6 +7,7 @@
 //! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) makes drafts; one
 //! `draft::Assembly` makes cases of them by the same rules for all.
 
+mod answer;
 mod answers;
 mod case;
 mod csv;
@@ -24,5 +25,5 @@ mod slake;
 mod source;
 mod vqa_rad;
 
-pub use case::{Case, ImageSource, Labels, Problem, Reason, Response};
+pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};
 pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, open};

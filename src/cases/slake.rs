@@ -50,16 +50,14 @@ impl Row {
     }
 }
 
-/// The cases of a split in the languages asked for.
+/// The cases of a split. Those in other languages than asked for are marked as not wanted.
 pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
-    let wanted = move |row: &Numbered<Row>| match row {
-        Ok((_, row)) => lang.includes(&row.q_lang),
-        Err(_) => true,
-    };
-    Ok(Box::new(Row::all(path)?.filter(wanted).map(move |row| {
+    Ok(Box::new(Row::all(path)?.map(move |row| {
         let (line, row) = row?;
-        draft(row, line, &file)
+        let wanted = lang.includes(&row.q_lang);
+        let draft = draft(row, line, &file)?;
+        Ok(Draft { wanted, ..draft })
     })))
 }
 
@@ -102,6 +100,7 @@ fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
         case,
         keys,
         file: Arc::clone(file),
+        wanted: true,
     })
 }
 
@@ -124,6 +123,7 @@ mod tests {
         let ids = |lang| -> Vec<_> {
             drafts(&path, lang)
                 .unwrap()
+                .filter(|d| d.as_ref().map_or(true, |d| d.wanted))
                 .map(|d| d.map_or_else(|p| format!("{:?}", p.id), |d| d.case.id))
                 .collect()
         };

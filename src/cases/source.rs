@@ -1,14 +1,16 @@
 //! Opening a path as a stream of cases.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::answers::{self, Answers};
-use super::case::{Case, Problem};
+use super::answers::Answers;
+use super::case::{Case, Loss, Problem};
 use super::draft::{Assembly, Drafts};
-use super::layout::{Layout, recognise};
+use super::layout::{self, Layout, recognise};
 use super::{csv, hub, jsonl, slake, vqa_rad};
 
 /// A case, or why there is none.
@@ -87,8 +89,9 @@ pub enum SourceKind {
 
 /// Cases in the order of their file.
 ///
-/// The first entries are the problems of the answers files, if there are any; the others are the
-/// cases, of which one that cannot be read is a [`Problem`] in its place.
+/// A case that cannot be read is a [`Problem`] in its place; responses that are left out of a case
+/// are problems before it. Lines of answers files that no case misses are problems before the first
+/// case or behind the last one.
 pub struct Source {
     /// The layout.
     pub kind: SourceKind,
@@ -96,18 +99,47 @@ pub struct Source {
     pub total: Option<u64>,
     /// The files that are read: those of the cases, then those of the answers.
     pub files: Vec<PathBuf>,
-    problems: std::vec::IntoIter<Problem>,
+    /// What comes next, before the next draft.
+    ready: VecDeque<Entry>,
+    /// The file of the case that came last.
+    file: Arc<Path>,
     drafts: Drafts,
     assembly: Assembly,
 }
 
 impl Source {
-    /// How many answers in the answers files belong to no case seen so far. After the last case,
-    /// more than none means that question ids do not match.
+    /// How many answers in the answers files belong to no case seen so far, nor to a question in a
+    /// language that is not asked for. After the last case, more than none means that question ids
+    /// do not match.
     pub fn unused_answers(&self) -> u64 {
-        self.assembly
-            .answers()
-            .saturating_sub(self.assembly.attached)
+        let used = self.assembly.attached + self.assembly.passed_over;
+        self.assembly.answers().count().saturating_sub(used)
+    }
+
+    /// How many answers belong to questions in a language that is not asked for.
+    pub fn passed_over_answers(&self) -> u64 {
+        self.assembly.passed_over
+    }
+
+    /// How many answers name a row of Parquet files that is beyond the last one.
+    pub fn answers_beyond(&self) -> u64 {
+        match (self.kind, self.total) {
+            (SourceKind::Parquet, Some(rows)) => self.assembly.answers().beyond(rows),
+            _ => 0,
+        }
+    }
+
+    /// The file of the case that came last.
+    pub fn case_file(&self) -> &Path {
+        &self.file
+    }
+
+    /// A row that could not be read costs every model that would have answered it.
+    fn lost(&self, mut problem: Problem) -> Problem {
+        if self.kind != SourceKind::Cases {
+            problem.loss = Loss::Case(self.assembly.models());
+        }
+        problem
     }
 }
 
@@ -115,13 +147,22 @@ impl Iterator for Source {
     type Item = Entry;
 
     fn next(&mut self) -> Option<Entry> {
-        if let Some(problem) = self.problems.next() {
-            return Some(Err(problem));
+        while self.ready.is_empty() {
+            match self.drafts.next() {
+                Some(Ok(draft)) if !draft.wanted => self.assembly.pass_over(&draft.keys),
+                Some(Ok(draft)) => {
+                    self.file = Arc::clone(&draft.file);
+                    self.ready.extend(self.assembly.finish(draft));
+                }
+                Some(Err(problem)) => self.ready.push_back(Err(self.lost(problem))),
+                None => {
+                    let left = self.assembly.leftover();
+                    self.ready.extend(left.into_iter().map(Err));
+                    return self.ready.pop_front();
+                }
+            }
         }
-        Some(match self.drafts.next()? {
-            Ok(draft) => self.assembly.finish(draft),
-            Err(problem) => Err(problem),
-        })
+        self.ready.pop_front()
     }
 }
 
@@ -150,13 +191,14 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
     }
     let total = count(&layout, options, &files)?;
     files.extend(answers.files().map(Path::to_path_buf));
-    let problems = std::mem::take(&mut answers.problems).into_iter();
+    let problems = std::mem::take(&mut answers.problems);
     let assembly = Assembly::new(answers, options);
     Ok(Source {
         kind,
         total,
+        file: files.first().map_or(path, PathBuf::as_path).into(),
         files,
-        problems,
+        ready: problems.into_iter().map(Err).collect(),
         drafts,
         assembly,
     })
@@ -199,7 +241,9 @@ fn count(layout: &Layout, options: &OpenOptions, files: &[PathBuf]) -> Result<Op
         Layout::Cases(file) => jsonl::count(file)?,
         Layout::Questions(file) => csv::count(file)?,
         Layout::VqaRad(file) => vqa_rad::drafts(file)?.count() as u64,
-        Layout::Slake(file) => slake::drafts(file, options.lang)?.count() as u64,
+        Layout::Slake(file) => slake::drafts(file, options.lang)?
+            .filter(|draft| draft.as_ref().map_or(true, |draft| draft.wanted))
+            .count() as u64,
         Layout::Hub(shards) => hub::count(shards)?,
     }))
 }
@@ -214,7 +258,7 @@ fn answers_beside(layout: &Layout, path: &Path) -> Result<Vec<PathBuf>> {
     };
     let folder = beside.parent().unwrap_or(Path::new("")).join("answers");
     if folder.is_dir() {
-        answers::folder(&folder)
+        layout::files(&folder, "jsonl")
     } else {
         Ok(Vec::new())
     }

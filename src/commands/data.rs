@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::cases::{self, Case, Problem, Reason};
 use crate::cli::{CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, Verbosity};
+use crate::commands::unheeded;
 use crate::exit::Exit;
 use crate::images::{Images, relative};
 use crate::phantoms::write;
-use crate::summary::{plural, reason_name};
+use crate::progress::say;
+use crate::summary::{plural, printable, reason_name};
 
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
@@ -56,17 +58,19 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let path = &args.source.path;
     let root = crate::commands::root(path);
     let mut source = cases::open(path, &args.source.options(args.min_responses))?;
-    let file = source.files.first().cloned().unwrap_or_default();
+    for note in unheeded(&args.source, source.kind) {
+        say(&note);
+    }
     let mut images = Images::new(root.clone(), Limits::default());
     let mut findings = Findings::default();
     let mut out = io::stdout().lock();
-    for entry in &mut source {
+    while let Some(entry) = source.next() {
         let fault = match entry {
             Ok(case) => {
                 findings.cases += 1;
                 findings.responses += case.responses.len() as u64;
                 findings.images += u64::from(case.image.is_some());
-                image_fault(&case, &mut images, &relative(&file, &root))
+                image_fault(&case, &mut images, &relative(source.case_file(), &root))
             }
             Err(problem) => Some(Fault::of(problem, &root)),
         };
@@ -121,8 +125,9 @@ impl Fault {
                 let case = self
                     .case
                     .as_ref()
-                    .map_or(String::new(), |id| format!(" case {id}:"));
-                let message = self.message.replace('\n', "\n  ");
+                    .map_or(String::new(), |id| format!(" case {}:", printable(id)));
+                let lines: Vec<String> = self.message.lines().map(printable).collect();
+                let message = lines.join("\n  ");
                 let reason = reason_name(self.reason);
                 writeln!(
                     out,

@@ -8,10 +8,10 @@ use acem3_vision::Limits;
 use anyhow::{Context, bail};
 
 use crate::aside::ASIDE;
-use crate::cases::{self, Reason, Source};
+use crate::cases::{self, Reason, Source, SourceKind};
 use crate::cli::{Format, JudgeArgs, Verbosity};
 use crate::clock::rfc3339;
-use crate::commands::root;
+use crate::commands::{root, unheeded};
 use crate::device;
 use crate::exit::Exit;
 use crate::folder::{holds_records, unused};
@@ -25,7 +25,7 @@ use crate::panel::{Bench, Options, Panel, PanelFiles};
 use crate::progress::{Progress, duration};
 use crate::run::{Plan, Run};
 use crate::scripted::ScriptedJudge;
-use crate::summary::Summary;
+use crate::summary::{Summary, plural};
 use crate::tally::Tally;
 
 /// Runs the command.
@@ -42,6 +42,9 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     if journal.torn() > 0 {
         progress.note("the last record was torn by an earlier end of the program; it is made anew");
     }
+    for note in unheeded(&args.source, source.kind) {
+        progress.note(&note);
+    }
     let start = Instant::now();
     let mut manifest = begin(args, &source, judge.as_ref());
     manifest.write(&args.out)?;
@@ -57,6 +60,15 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let outcome = run.all(&mut source, &interrupt);
     let tally = run.tally().clone();
     progress.end();
+    if args.limit.is_none() && matches!(outcome, Ok(true)) {
+        tell_unused(&progress, &source, args);
+    }
+    let outcome = outcome.and_then(|through| {
+        if through {
+            check_any(args, &tally)?;
+        }
+        Ok(through)
+    });
 
     end(&mut manifest, &outcome, &tally, start);
     let written = manifest.write(&args.out);
@@ -70,9 +82,6 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         return Ok(Exit::Interrupted);
     }
     written?;
-    if args.limit.is_none() {
-        tell_unused(&progress, source.unused_answers());
-    }
     let taken = duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} new verdicts in {taken}", tally.fresh));
     if journal.set_aside() > 0 {
@@ -81,7 +90,6 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
             journal.set_aside()
         ));
     }
-    check_any(args, &tally.counts)?;
     print(args, &Summary::of(&tally, judge.name(), journal.path()))?;
     Ok(verdict(args, &tally.counts, &progress))
 }
@@ -167,17 +175,36 @@ fn end(manifest: &mut Manifest, outcome: &anyhow::Result<bool>, tally: &Tally, s
 }
 
 /// Answers that found no case are a sign of ids that do not match.
-fn tell_unused(progress: &Progress, unused: u64) {
-    if unused > 0 {
+fn tell_unused(progress: &Progress, source: &Source, args: &JudgeArgs) {
+    let beyond = source.answers_beyond();
+    if beyond > 0 {
         progress.note(&format!(
-            "{unused} answers belong to no case\n\
-             hint: `question_id` in the answers file must be the id of a case"
+            "{} beyond the {} rows of {}, and may belong to another split\n\
+             hint: `question_id` is the row, from 0, in the split that is judged; see --split",
+            plural(beyond, "answer"),
+            source.total.unwrap_or_default(),
+            args.source.path.display()
+        ));
+    }
+    let unused = source.unused_answers().saturating_sub(beyond);
+    if unused > 0 {
+        let languages = match source.kind {
+            SourceKind::Slake if source.passed_over_answers() > 0 => {
+                "; questions in other languages are left out by --lang"
+            }
+            _ => "",
+        };
+        progress.note(&format!(
+            "{} of no case\n\
+             hint: `question_id` in the answers file must be the id of a case{languages}",
+            plural(unused, "answer")
         ));
     }
 }
 
 /// A run in which nothing could be read has failed, however quietly.
-fn check_any(args: &JudgeArgs, counts: &Counts) -> anyhow::Result<()> {
+fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
+    let counts = &tally.counts;
     let input = |reason: &Reason| matches!(reason, Reason::Parse | Reason::Image);
     if counts.judged > 0 || !counts.unscored.keys().all(input) {
         return Ok(());
@@ -186,11 +213,15 @@ fn check_any(args: &JudgeArgs, counts: &Counts) -> anyhow::Result<()> {
     if counts.records == 0 {
         bail!("{path}: there is no case in it\nhint: see `acem3 judge --help` for what is read");
     }
-    bail!(
-        "{path}: none of {} records could be judged\n\
-         hint: `acem3 data check {path}` says what is wrong with each",
-        counts.records
-    )
+    let first = tally.first_unscored.clone().unwrap_or_default();
+    let (reason, hint) = first.split_once("\nhint: ").unwrap_or((&first, ""));
+    let check = format!("`acem3 data check {path}` says what is wrong with each");
+    let reason = anyhow::Error::msg(reason.to_owned());
+    Err(reason.context(format!(
+        "{path}: none of {} could be judged\nhint: {}",
+        plural(counts.records, "record"),
+        if hint.is_empty() { &check } else { hint }
+    )))
 }
 
 fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {

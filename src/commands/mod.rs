@@ -6,7 +6,8 @@ mod train;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Cli, Command};
+use crate::cases::{Lang, SourceKind};
+use crate::cli::{Cli, Command, SourceArgs};
 use crate::exit::Exit;
 
 /// Does what the command line asks for.
@@ -24,4 +25,26 @@ fn root(path: &Path) -> PathBuf {
         return path.to_owned();
     }
     path.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// What is said of flags that this kind of source has no use for.
+fn unheeded(args: &SourceArgs, kind: SourceKind) -> Vec<String> {
+    let path = args.path.display();
+    let mut notes = Vec::new();
+    let has_splits = !matches!(kind, SourceKind::Cases | SourceKind::Questions);
+    if let Some(split) = args
+        .split
+        .as_ref()
+        .filter(|_| !has_splits || !args.path.is_dir())
+    {
+        notes.push(format!(
+            "--split {split} is not heeded: {path} has no splits"
+        ));
+    }
+    if args.lang.is_some_and(|lang| lang != Lang::All) && kind != SourceKind::Slake {
+        notes.push(format!(
+            "--lang is not heeded: {path} does not tell languages apart"
+        ));
+    }
+    notes
 }

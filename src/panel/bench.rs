@@ -13,7 +13,7 @@ use super::load::Panel;
 use crate::cases::Reason;
 use crate::images::LoadedImage;
 use crate::judge::{Judge, PairJob, Unscored};
-use crate::key::Provenance;
+use crate::key::{Provenance, judge_digest};
 
 /// What a member wrote about a sitting, or why it could not.
 type Written = Result<Vec<Rating>, Error>;
@@ -60,11 +60,10 @@ impl Bench {
     fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<Sitting<'a>>> {
         let mut sittings = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
-            let image = job
-                .image
-                .as_ref()
-                .map(|image| self.see(image))
-                .transpose()?;
+            let image = match &job.image {
+                Some(image) => self.see(image)?.map(Some),
+                None => Ok(None),
+            };
             let orders: &[bool] = if self.options.single_order {
                 &[false]
             } else {
@@ -81,12 +80,12 @@ impl Bench {
                     job: i,
                     swapped: *swapped,
                     input: JudgeInput {
-                        image: image.is_some(),
+                        image: job.image.is_some(),
                         question: job.question(),
                         responses,
                     },
-                    image: image.clone(),
-                    branches: Ok(Vec::new()),
+                    image: image.clone().unwrap_or_default(),
+                    branches: image.clone().map(|_| Vec::new()),
                 });
             }
         }
@@ -94,21 +93,26 @@ impl Bench {
     }
 
     /// The tokens of an image. Each is encoded alone, so that they never depend on the batch.
-    fn see(&mut self, image: &LoadedImage) -> Result<Arc<ImageTokens>> {
+    fn see(&mut self, image: &LoadedImage) -> Result<Result<Arc<ImageTokens>, Unscored>> {
         let key = image.sha256.to_string();
         if let Some(tokens) = self.images.get(&key) {
-            return Ok(tokens.clone());
+            return Ok(Ok(tokens.clone()));
         }
-        let panel = &self.panel;
-        let pixels = panel
-            .processor
-            .preprocess(&image.decoded)
+        let seen = self
+            .panel
+            .eyes
+            .see(&image.decoded)
             .with_context(|| image.name.clone())?;
-        let pixels = pixels.to_device(&panel.device)?.unsqueeze(0)?;
-        let tokens = panel
-            .projector
-            .forward(&panel.tower.forward(&pixels)?)?
-            .squeeze(0)?;
+        let tokens = match seen {
+            Ok(tokens) => tokens,
+            Err(error) => {
+                let message = format!("{}: {error}", image.name);
+                return Ok(Err(Unscored {
+                    reason: Reason::Image,
+                    message,
+                }));
+            }
+        };
         let tokens = Arc::new(ImageTokens {
             key: key.clone(),
             tokens,
@@ -117,7 +121,7 @@ impl Bench {
             self.images.clear();
         }
         self.images.insert(key, tokens.clone());
-        Ok(tokens)
+        Ok(Ok(tokens))
     }
 
     /// The three experts write about every sitting.
@@ -177,16 +181,13 @@ impl Bench {
 
 impl Judge for Bench {
     fn name(&self) -> String {
-        let hash = self
-            .panel
-            .hashes
-            .get("panel")
-            .map_or("", |h| &h[..8.min(h.len())]);
+        let digest = judge_digest(&self.panel.hashes).to_string();
+        let hash = digest.get(..8).unwrap_or_default();
         format!("{} ({hash})", self.panel.spec.name)
     }
 
     fn device(&self) -> String {
-        match self.panel.device.location() {
+        match self.panel.eyes.device().location() {
             candle::DeviceLocation::Cpu => "cpu".to_owned(),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),

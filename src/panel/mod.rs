@@ -3,6 +3,7 @@
 //! Files and hashes are read here; the mathematics is in the crates below.
 
 mod bench;
+mod eyes;
 mod files;
 mod load;
 mod spec;

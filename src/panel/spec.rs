@@ -1,5 +1,7 @@
 //! The file that makes a folder a panel: `panel.toml`.
 
+use std::path::{Component, Path};
+
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::{Detail, Layout};
 use acem3_vision::ImageProcessor;
@@ -71,6 +73,14 @@ impl PanelSpec {
         }
         if let Err(problem) = spec.model.check() {
             bail!("model.{problem}");
+        }
+        for name in spec.members.all().into_iter().flat_map(|(_, files)| files) {
+            let plain = Path::new(name)
+                .components()
+                .eq([Component::Normal(name.as_ref())]);
+            if !plain {
+                bail!("members: `{name}` is not the name of a file in the panel's folder");
+            }
         }
         if spec.analysis_tokens == 0 {
             bail!("analysis_tokens is 0, expected at least 1");

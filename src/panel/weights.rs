@@ -9,12 +9,10 @@ use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 use safetensors::SafeTensors;
-use sha2::{Digest as _, Sha256};
 
 use super::files::PanelFiles;
 use super::spec::Members;
-
-type Digest = [u8; 32];
+use crate::key::Digest;
 
 /// One member's checkpoint: each tensor with the hash of its bytes.
 #[derive(Clone)]
@@ -40,7 +38,7 @@ pub(super) fn read_members(
         for name in names {
             if !opened.contains_key(name.as_str()) {
                 let bytes = files.read(name)?;
-                hashes.insert(name.clone(), Sha256::digest(&bytes).into());
+                hashes.insert(name.clone(), Digest::of(&bytes));
                 let read = read_file(&bytes, device, &mut interned)
                     .with_context(|| files.describe(name))?;
                 opened.insert(name, read);
@@ -74,7 +72,7 @@ fn read_file(
     let file = SafeTensors::deserialize(bytes).context("it is not a whole safetensors file")?;
     let mut tensors = Vec::new();
     for (name, view) in file.tensors() {
-        let digest: Digest = Sha256::digest(view.data()).into();
+        let digest = Digest::of(view.data());
         let key = (digest, view.shape().to_vec());
         let tensor = if let Some(tensor) = interned.get(&key) {
             tensor.clone()

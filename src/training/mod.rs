@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::TextTokenizer;
 use acem3_experts::train::{Parameters, load_checkpoint};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use real_lessons::RealLessons;
 use scribe::Scribe;
@@ -42,6 +42,7 @@ pub const MEMBERS: [&str; 4] = [
 pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
+    same_training(config, &paths.out)?;
     let side = config.model.vision.image_size;
     let real = paths
         .data
@@ -87,6 +88,25 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
         }
     }
     export::export(config, &last, &paths.out)
+}
+
+/// Keeps the configuration beside its checkpoints, and refuses to go on with another one: stages
+/// that are finished would be taken for the new configuration's.
+fn same_training(config: &TrainConfig, out: &Path) -> Result<()> {
+    let path = out.join("train.toml");
+    let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
+    match std::fs::read_to_string(&path) {
+        Ok(before) if before == text => Ok(()),
+        Ok(_) => bail!(
+            "{}: the checkpoints beside it are of another configuration\n\
+             hint: name another folder with --out, or move this one away",
+            path.display()
+        ),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
 }
 
 /// Weights of their own with the same values, so that members do not train each other's.

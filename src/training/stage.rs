@@ -184,9 +184,10 @@ impl Stage<'_> {
             .into_iter()
             .flatten()
             .collect();
-        // Sequences of like length are computed together, so that little is padding.
+        // Sequences of like length are computed together, so that little is padding; the longest
+        // first, so that no processor waits long for the last.
         sequences.retain(|s| s.len() <= self.config.model.decoder.max_position_embeddings);
-        sequences.sort_by_key(Sequence::len);
+        sequences.sort_by_key(|s| std::cmp::Reverse(s.len()));
         Ok(Examples::Sequences(sequences))
     }
 

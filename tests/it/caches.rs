@@ -1,11 +1,10 @@
 //! Caches and branches of the tiny decoder: what is remembered equals what is computed anew.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Sight, Trunk};
-use acem3_experts::ops::Visibility;
-use candle::Tensor;
+use acem3_experts::decoder::{Head, KvCache, Row, Sight, Trunk};
+use acem3_experts::ops::{Visibility, linear};
+use candle::{Device, Tensor};
 
 use crate::tiny;
 
@@ -19,9 +18,9 @@ type Caches = (Arc<KvCache>, Arc<KvCache>);
 
 impl Decoder {
     fn new() -> Self {
-        let config: DecoderConfig = tiny::config(&tiny::tokenizer());
-        let weights: HashMap<String, Tensor> = tiny::weights(&config, 11, 0);
-        let vb = tiny::builder(weights);
+        let tokenizer = tiny::tokenizer();
+        let config = tiny::config(&tokenizer);
+        let vb = tiny::builder(tiny::weights(&tokenizer, 11));
         Self {
             trunk: Trunk::load(&vb, &config, 2).unwrap(),
             head: Head::load(&vb, &config, 2).unwrap(),
@@ -250,4 +249,30 @@ fn a_sight_that_does_not_fit_is_an_error() {
         cache: &mut shallow,
     }];
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
+}
+
+/// The same for the product all layers are made of, over shapes that nobody chose.
+#[test]
+fn a_row_of_any_product_is_the_same_in_any_company() {
+    let wave = |n: usize, c: usize, salt: usize| {
+        let values: Vec<f32> = (0..n * c)
+            .map(|i| ((i * (2 * salt + 1)) as f32 * 0.73).sin())
+            .collect();
+        Tensor::from_vec(values, (n, c), &Device::Cpu).unwrap()
+    };
+    for i in 0..40 {
+        let (c_in, c_out) = (1 + i * 7919 % 1203, 1 + i * 104_729 % 511);
+        let all = 4 + i * 31 % 150;
+        let (x, w) = (wave(all, c_in, i), wave(c_out, c_in, i + 1));
+        let want = linear(&x, &w, None).unwrap().to_vec2::<f32>().unwrap();
+        for n in [1, 2, 3, 1 + i % all, all - 1] {
+            let from = (i * 17) % (all - n + 1);
+            let some = x.narrow(0, from, n).unwrap();
+            let got = linear(&some, &w, None).unwrap().to_vec2::<f32>().unwrap();
+            assert!(
+                got == want[from..from + n],
+                "{n} of {all} rows of {c_in} to {c_out} differ"
+            );
+        }
+    }
 }

@@ -38,10 +38,8 @@ fn read(path: &Path, options: &OpenOptions) -> (Vec<Case>, Vec<Problem>) {
             Err(problem) => problems.push(problem),
         }
     }
-    let of_answers = problems
-        .iter()
-        .filter(|p| p.file.iter().any(|part| part == "answers"));
-    let expected = (cases.len() + problems.len() - of_answers.count()) as u64;
+    let lost = problems.iter().filter(|p| p.is_case()).count();
+    let expected = (cases.len() + lost) as u64;
     assert_eq!(total, Some(expected));
     (cases, problems)
 }

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use acem3_experts::decoder::{DecoderConfig, Head, Trunk};
+use acem3_experts::decoder::Head;
 use acem3_experts::generate::{Engine, Prefixes, Settings, Task};
 use acem3_experts::ops::linear;
 use acem3_experts::prompt::{
@@ -55,6 +55,29 @@ fn sharing_prefixes_and_batches_changes_no_bit() {
 }
 
 #[test]
+fn what_was_forgotten_is_computed_anew_to_the_same_bits() {
+    let engine = tiny::panel(Settings {
+        analysis_tokens: 0,
+        scores_only: true,
+    });
+    let batch = |i: usize| {
+        let (one, two) = ("left ".repeat(90 + i), "right ".repeat(90));
+        tiny::tasks(&engine, "a", "Where?", [&one, &two])
+    };
+    let mut prefixes = Prefixes::default();
+    let first = written(&engine, &batch(0), &mut prefixes);
+    let computed = prefixes.counts().0;
+    assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
+    assert_eq!(prefixes.counts().0, computed, "nothing was forgotten yet");
+    for i in 1..6 {
+        written(&engine, &batch(i), &mut prefixes);
+    }
+    let computed = prefixes.counts().0;
+    assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
+    assert!(prefixes.counts().0 > computed, "nothing was forgotten");
+}
+
+#[test]
 fn a_prompt_cut_elsewhere_shares_nothing() {
     let engine = tiny::panel(SETTINGS);
     let mut tasks = tiny::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
@@ -101,7 +124,7 @@ fn check(task: &Task, ratings: &[Rating], engine: &Engine) {
 fn every_text_parses_and_keeps_to_its_budget() {
     let mut stopped = 0;
     let mut cut = 0;
-    for analysis_tokens in [1, 2, 12] {
+    for analysis_tokens in [1, 8] {
         let engine = tiny::panel(Settings {
             analysis_tokens,
             scores_only: false,
@@ -206,20 +229,14 @@ fn a_prompt_that_is_too_long_fails_alone() {
 
 #[test]
 fn the_context_is_used_to_its_last_place() {
-    let tokenizer = tiny::tokenizer();
-    let mut config = tiny::config(&tokenizer);
     let task = |engine: &Engine| tiny::tasks(engine, "a", "Q?", ["Yes.", "No."]).remove(0);
-    let roomy = tiny::engine(&config, SETTINGS);
-    config.max_position_embeddings = 1;
-    let Err(Error::TooLong { prompt, answer, .. }) = one(&tiny::engine(&config, SETTINGS), &task)
+    let Err(Error::TooLong { prompt, answer, .. }) = one(&tiny::panel_of(1, SETTINGS), &task)
     else {
         panic!("one place is enough")
     };
-    config.max_position_embeddings = prompt + answer;
-    let exact = one(&tiny::engine(&config, SETTINGS), &task).unwrap();
-    assert_eq!(exact, one(&roomy, &task).unwrap());
-    config.max_position_embeddings -= 1;
-    let error = one(&tiny::engine(&config, SETTINGS), &task).unwrap_err();
+    let exact = one(&tiny::panel_of(prompt + answer, SETTINGS), &task).unwrap();
+    assert_eq!(exact, one(&tiny::panel(SETTINGS), &task).unwrap());
+    let error = one(&tiny::panel_of(prompt + answer - 1, SETTINGS), &task).unwrap_err();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
 }
 
@@ -244,14 +261,12 @@ fn a_task_without_its_image_or_member_fails_alone() {
 fn weights_that_are_not_numbers_give_an_error_instead_of_a_score() {
     let tokenizer = tiny::tokenizer();
     let config = tiny::config(&tokenizer);
-    let part = |seed| tiny::weights(&config, seed, 0);
-    let mut broken = part(3);
+    let (trunk, mut heads) = tiny::parts(&tokenizer);
+    let mut broken = tiny::weights(&tokenizer, 3);
     let norm = Tensor::full(f32::NAN, 32, &Device::Cpu).unwrap();
     broken.insert("model.norm.weight".to_owned(), norm);
-    let trunk = Trunk::load(&tiny::builder(part(1)), &config, 2).unwrap();
-    let heads = [part(2), broken, part(4)]
-        .map(|weights| Head::load(&tiny::builder(weights), &config, 2).unwrap());
-    let engine = Engine::new(trunk, heads.into(), tokenizer, &config, SETTINGS).unwrap();
+    heads[1] = Head::load(&tiny::builder(broken), &config, 2).unwrap();
+    let engine = Engine::new(trunk, heads, tokenizer, &config, SETTINGS).unwrap();
     let tasks = tiny::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     let results = engine.write(&tasks, &mut Prefixes::default()).unwrap();
     for (task, result) in tasks.iter().zip(results) {
@@ -316,7 +331,7 @@ fn an_analysis_is_quoted_as_it_was_written() {
 
 const RATINGS_FILE: &str = "ACEM3_TEST_RATINGS";
 
-/// In a process for each number of threads: a panel large enough that kernels share out their work.
+/// In a process for each number of threads, with a product that is shared out among them.
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     if let Ok(file) = std::env::var(RATINGS_FILE) {
@@ -340,20 +355,15 @@ fn the_number_of_threads_changes_no_bit() {
     assert_eq!(texts[0], texts[2]);
 }
 
-/// Ratings and products with all their digits.
+/// Ratings and a large product with all their digits.
 fn at_work() -> String {
-    let tokenizer = tiny::tokenizer();
-    let config = DecoderConfig {
-        intermediate_size: 4096,
-        ..tiny::config(&tokenizer)
-    };
-    let engine = tiny::engine(&config, SETTINGS);
+    let engine = tiny::panel(SETTINGS);
     let tasks = tiny::session(&engine);
-    let ratings = written(&engine, &tasks[..6], &mut Prefixes::default());
+    let ratings = written(&engine, &tasks[..4], &mut Prefixes::default());
     let wave = |n: usize, c: usize| {
         let values: Vec<f32> = (0..n * c).map(|i| (i as f32 * 0.37).sin()).collect();
         Tensor::from_vec(values, (n, c), &Device::Cpu).unwrap()
     };
-    let product = linear(&wave(37, 384), &wave(1024, 384), None).unwrap();
+    let product = linear(&wave(37, 1100), &wave(1024, 1100), None).unwrap();
     format!("{ratings:?}\n{:?}", product.to_vec2::<f32>().unwrap())
 }

@@ -8,18 +8,27 @@ mod data;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
+mod embedded;
+#[cfg(test)]
 mod engine;
 mod examples;
 #[cfg(test)]
+mod faults;
 mod folder;
 #[cfg(test)]
 mod judge;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod panel;
 #[cfg(test)]
 mod phantoms;
 #[cfg(test)]
 mod quoting;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod student;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use acem3_experts::decoder::{DecoderConfig, Head, Trunk};
 use acem3_experts::generate::{Engine, ImageTokens, Settings, Task};
-use acem3_experts::prompt::{BranchPrompts, Detail, JudgeInput, Layout, Rubric};
+use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Layout, Rubric, Step};
 use acem3_experts::train::Parameters;
 use acem3_experts::{Aspect, BranchJudge, TextTokenizer};
 use candle::{DType, Device, Tensor};
@@ -26,11 +26,33 @@ pub(crate) const CONTROL: [&str; 8] = [
 ];
 /// Settings that leave room for a few words.
 pub(crate) const SETTINGS: Settings = Settings {
-    analysis_tokens: 12,
+    analysis_tokens: 6,
     scores_only: false,
 };
+/// What every prompt says, one token each, so that prompts are short.
+const PHRASES: [&str; 2] = [
+    "\n### Instruction:\n## Evaluation Criterion: (higher score means better performance)\n",
+    "\n## Above are two doctors' responses to a patient's question about an image. Now you need to \
+     analyze each response one by one then give a score between 0-5 to each response about each \
+     criterion above.\n### ",
+];
 /// Ids that the model knows and the tokenizer does not.
 const NAMELESS: usize = 5;
+
+/// Control tokens: what only the program may say, and what it often says.
+pub(crate) fn controls() -> Vec<String> {
+    let fixed = CONTROL.into_iter().chain(PHRASES).map(str::to_owned);
+    let mut all: Vec<String> = fixed.collect();
+    for aspect in Aspect::ALL {
+        for step in Format::branch(aspect).steps() {
+            match step {
+                Step::Feed(text) if !all.contains(text) => all.push(text.clone()),
+                _ => {}
+            }
+        }
+    }
+    all
+}
 
 /// All bytes, the scores with a space before them, and the control tokens.
 pub(crate) fn tokenizer() -> TextTokenizer {
@@ -43,9 +65,11 @@ pub(crate) fn tokenizer() -> TextTokenizer {
     let merges: Vec<[String; 2]> = merges.into_iter().chain([double]).collect();
     pieces.extend(merges.iter().map(|pair| pair.concat()));
     let first_control = pieces.len();
-    pieces.extend(CONTROL.map(str::to_owned));
+    let controls = controls();
+    pieces.extend(controls.iter().cloned());
     let vocab: HashMap<&str, usize> = pieces.iter().map(String::as_str).zip(0..).collect();
-    let added: Vec<_> = (first_control..).zip(CONTROL).map(control).collect();
+    let controls = controls.iter().map(String::as_str);
+    let added: Vec<_> = (first_control..).zip(controls).map(control).collect();
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
     let json = json!({
         "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
@@ -79,23 +103,25 @@ pub(crate) fn config(tokenizer: &TextTokenizer) -> DecoderConfig {
     }
 }
 
-/// Random weights that are not trained. A line break is a likely token, so that some free texts
-/// end by themselves; ids without a text are the likeliest of all.
-pub(crate) fn weights(config: &DecoderConfig, seed: u64, stop: u32) -> HashMap<String, Tensor> {
+/// Random weights that are not trained. Line breaks are likely tokens, so that some free texts end
+/// by themselves; likelier still are those that may not be written.
+pub(crate) fn weights(tokenizer: &TextTokenizer, seed: u64) -> HashMap<String, Tensor> {
+    let config = config(tokenizer);
     let parameters = Parameters::fresh(seed);
     let vb = parameters.builder(&Device::Cpu);
-    Trunk::load(&vb, config, config.num_hidden_layers).unwrap();
-    Head::load(&vb, config, config.num_hidden_layers).unwrap();
+    Trunk::load(&vb, &config, config.num_hidden_layers).unwrap();
+    Head::load(&vb, &config, config.num_hidden_layers).unwrap();
     let weights = parameters.all().into_iter().map(|(name, var)| {
         let mut tensor = var.as_detached_tensor();
         if name == "lm_head.weight" {
-            let named = config.vocab_size - NAMELESS;
-            let scale = |token| match token {
-                token if token == stop as usize => 2.5f32,
-                token if token >= named => 4.0,
-                _ => 1.0,
-            };
-            let scales: Vec<f32> = (0..config.vocab_size).map(scale).collect();
+            let scales: Vec<f32> = (0..config.vocab_size as u32)
+                .map(|token| match tokenizer.piece(token).as_deref() {
+                    Some("Ċ" | "č") => 2.5,
+                    Some("ĊĊ") | None => 4.0,
+                    Some(_) if tokenizer.is_special(token) => 4.0,
+                    Some(_) => 1.0,
+                })
+                .collect();
             let scales = Tensor::from_vec(scales, (config.vocab_size, 1), &Device::Cpu).unwrap();
             tensor = tensor.broadcast_mul(&scales).unwrap();
         }
@@ -109,19 +135,28 @@ pub(crate) fn builder(weights: HashMap<String, Tensor>) -> VarBuilder<'static> {
     VarBuilder::from_tensors(weights, DType::F32, &Device::Cpu)
 }
 
-/// A panel of three heads on one trunk of two layers.
-pub(crate) fn engine(config: &DecoderConfig, settings: Settings) -> Engine {
+/// The trunk and the three heads of the tiny panel.
+pub(crate) fn parts(tokenizer: &TextTokenizer) -> (Trunk, Vec<Head>) {
+    let config = config(tokenizer);
+    let part = |seed| builder(weights(tokenizer, seed));
+    let heads = (2..5).map(|seed| Head::load(&part(seed), &config, 2).unwrap());
+    (Trunk::load(&part(1), &config, 2).unwrap(), heads.collect())
+}
+
+/// The tiny panel, with a context of its own length.
+pub(crate) fn panel_of(context: usize, settings: Settings) -> Engine {
     let tokenizer = tokenizer();
-    let stop = tokenizer.free("\n").unwrap()[0];
-    let part = |seed| builder(weights(config, seed, stop));
-    let trunk = Trunk::load(&part(1), config, 2).unwrap();
-    let heads = (2..5).map(|seed| Head::load(&part(seed), config, 2).unwrap());
-    Engine::new(trunk, heads.collect(), tokenizer, config, settings).unwrap()
+    let (trunk, heads) = parts(&tokenizer);
+    let config = DecoderConfig {
+        max_position_embeddings: context,
+        ..config(&tokenizer)
+    };
+    Engine::new(trunk, heads, tokenizer, &config, settings).unwrap()
 }
 
 /// The tiny panel.
 pub(crate) fn panel(settings: Settings) -> Engine {
-    engine(&config(&tokenizer()), settings)
+    panel_of(config(&tokenizer()).max_position_embeddings, settings)
 }
 
 /// The experts that ask it.
@@ -163,24 +198,12 @@ pub(crate) fn tasks(
     orders.into_iter().flatten().collect()
 }
 
-/// Two pairs about one image and one about another: 18 tasks.
+/// Two pairs about one image, and the first of them about another image: 18 tasks.
 pub(crate) fn session(engine: &Engine) -> Vec<Task> {
-    [
-        tasks(
-            engine,
-            "a",
-            "Is there a mass?",
-            ["Yes, on the left.", "No."],
-        ),
-        tasks(engine, "a", "Is there a mass?", ["No.", "I cannot tell."]),
-        tasks(
-            engine,
-            "b",
-            "How many lesions?",
-            ["Two", "There are 3 of them, äöü 肺."],
-        ),
-    ]
-    .concat()
+    let pair = |image, texts| tasks(engine, image, "Is there a mass?", texts);
+    let clear = ["Yes, on the left.", "No."];
+    let vague = ["No.", "I cannot tell, äöü 肺."];
+    [pair("a", clear), pair("a", vague), pair("b", clear)].concat()
 }
 
 /// The aspect of a task's member.

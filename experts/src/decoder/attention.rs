@@ -40,7 +40,7 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig) -> Result<Self> {
+    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig, rotary: &Rotary) -> Result<Self> {
         let (c, d) = (config.hidden_size, config.head_size());
         let (heads, kv_heads) = (config.num_attention_heads, config.kv_heads());
         Ok(Self {
@@ -48,7 +48,7 @@ impl Attention {
             key: vb.get((kv_heads * d, c), "k_proj.weight")?,
             value: vb.get((kv_heads * d, c), "v_proj.weight")?,
             output: vb.get((c, heads * d), "o_proj.weight")?,
-            rotary: Rotary::new(d, config.max_position_embeddings, config.rope_theta),
+            rotary: rotary.clone(),
             heads,
             kv_heads,
             head_size: d,

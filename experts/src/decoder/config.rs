@@ -34,6 +34,9 @@ pub struct DecoderConfig {
     pub tie_word_embeddings: bool,
 }
 
+/// Longest context of which tables are made; the longest known models stay below it.
+const LONGEST: usize = 1 << 20;
+
 fn default_theta() -> f64 {
     10_000.0
 }
@@ -67,6 +70,15 @@ impl DecoderConfig {
                 "vocab_size, num_hidden_layers and max_position_embeddings must be positive"
                     .to_owned(),
             );
+        }
+        if self.max_position_embeddings > LONGEST {
+            return Err(format!(
+                "max_position_embeddings is {}, more than {LONGEST}",
+                self.max_position_embeddings
+            ));
+        }
+        if !(self.rms_norm_eps > 0.0 && self.rope_theta > 0.0 && self.rope_theta.is_finite()) {
+            return Err("rms_norm_eps and rope_theta must be positive".to_owned());
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use candle_nn::VarBuilder;
 
 use super::attention::{Attention, Sequences};
 use super::config::DecoderConfig;
-use crate::ops::{linear, rms_norm, swiglu};
+use crate::ops::{Rotary, linear, rms_norm, swiglu};
 
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
@@ -19,12 +19,12 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig) -> Result<Self> {
+    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig, rotary: &Rotary) -> Result<Self> {
         let (c, inner) = (config.hidden_size, config.intermediate_size);
         let mlp = vb.pp("mlp");
         Ok(Self {
             input_norm: vb.get(c, "input_layernorm.weight")?,
-            attention: Attention::load(&vb.pp("self_attn"), config)?,
+            attention: Attention::load(&vb.pp("self_attn"), config, rotary)?,
             post_norm: vb.get(c, "post_attention_layernorm.weight")?,
             gate: mlp.get((inner, c), "gate_proj.weight")?,
             up: mlp.get((inner, c), "up_proj.weight")?,

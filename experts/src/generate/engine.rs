@@ -8,7 +8,7 @@ use candle::Tensor;
 use super::prefixes::Prefixes;
 use super::writer::Writer;
 use crate::decoder::{DecoderConfig, Head, Row, Trunk};
-use crate::prompt::{STOP, StagedPrompt, TokenStep};
+use crate::prompt::{STOP, Slot, StagedPrompt, TokenStep};
 use crate::{Error, Rating, TextTokenizer};
 
 /// An image as the decoder sees it.
@@ -71,9 +71,17 @@ impl Engine {
             )));
         }
         let known = tokenizer.vocabulary();
-        let writable = (0..config.vocab_size as u32)
-            .map(|t| (t as usize) < known && !tokenizer.is_special(t))
-            .collect();
+        // A free text ends with its line: a token that goes on after the break would spoil the form.
+        let writable = |t| {
+            let goes_on = || {
+                let text = tokenizer.decode(&[t])?;
+                let rest = text.split_once(STOP).map(|(_, rest)| rest);
+                Ok::<_, Error>(rest.is_some_and(|rest| !rest.is_empty()))
+            };
+            Ok((t as usize) < known && !tokenizer.is_special(t) && !goes_on()?)
+        };
+        let writable = (0..config.vocab_size as u32).map(writable);
+        let writable = writable.collect::<Result<_, Error>>()?;
         let stop = tokenizer.free(STOP)?;
         let context = config.max_position_embeddings;
         Ok(Self {
@@ -98,7 +106,7 @@ impl Engine {
     }
 
     /// Writes a text for each task: one rating for each score of its form, in order. A task that
-    /// does not fit into the context fails alone.
+    /// does not fit into the context, lacks its image or leads to numbers that are none fails alone.
     pub fn write(
         &self,
         tasks: &[Task],
@@ -129,7 +137,7 @@ impl Engine {
             self.step(&mut active)?;
         }
         for (i, writer) in writers {
-            results[i] = Ok(writer.ratings());
+            results[i] = writer.ratings();
         }
         Ok(results)
     }
@@ -162,7 +170,7 @@ impl Engine {
             let tokens: usize = writers.iter().map(|w| w.pending.len()).sum();
             let logits = self.head_step(member, &hidden.narrow(0, place, tokens)?, writers)?;
             for (writer, logits) in writers.iter_mut().zip(logits) {
-                writer.decide(&logits, self)?;
+                writer.decide(&logits, self);
             }
             first += count;
             place += tokens;
@@ -218,17 +226,28 @@ impl Engine {
         best.map_or(0, |(token, _)| token)
     }
 
-    fn fits(&self, task: &Task) -> Result<(), Error> {
-        let image = task.image.as_ref().map_or(Ok(0), |i| i.tokens.dim(0))?;
-        let prompt = task.prompt.len(image);
-        let free = if self.settings.scores_only {
+    /// Most tokens of one free text.
+    pub(super) fn budget(&self) -> usize {
+        if self.settings.scores_only {
             0
         } else {
             self.settings.analysis_tokens
-        };
+        }
+    }
+
+    fn fits(&self, task: &Task) -> Result<(), Error> {
+        self.head(task.member)?;
+        let mut slots = task.prompt.0.iter().flatten();
+        if task.image.is_none() && slots.any(|slot| *slot == Slot::Image) {
+            return Err(Error::Template(
+                "the prompt has an image, the case has none".to_owned(),
+            ));
+        }
+        let image = task.image.as_ref().map_or(Ok(0), |i| i.tokens.dim(0))?;
+        let prompt = task.prompt.len(image);
         let answer = task.format.iter().map(|step| match step {
             TokenStep::Feed(tokens) => tokens.len(),
-            TokenStep::Free => free + self.stop.len(),
+            TokenStep::Free => self.budget() + self.stop.len(),
             TokenStep::Score(_) => 1,
         });
         let answer = answer.sum();

@@ -13,13 +13,14 @@ use crate::Error;
 use crate::decoder::{KvCache, Row};
 use crate::prompt::Slot;
 
-/// Stages kept from one batch to the next.
-const KEPT: usize = 256;
+/// Tokens whose stages are kept from one batch to the next.
+const KEPT: usize = 4096;
 
-/// A stage is known by all slots up to its end and by its image.
+/// A stage is known by all stages up to its end and by its image. Equal tokens that were cut
+/// elsewhere are another key: adding up in other pieces would move the last bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    slots: Vec<Slot>,
+    stages: Vec<Vec<Slot>>,
     image: Option<String>,
 }
 
@@ -28,11 +29,13 @@ struct Node {
     /// The trunk's output for the stage's own tokens, for heads that come later.
     hidden: Tensor,
     heads: HashMap<usize, Arc<KvCache>>,
+    /// Tokens of the stage.
+    tokens: usize,
     /// When it was last used.
     used: u64,
 }
 
-/// Computed stages of prompts. They are only reused where all tokens before them are the same, and
+/// Computed stages of prompts. They are only reused where all stages before them are the same, and
 /// they change no result.
 #[derive(Default)]
 pub struct Prefixes {
@@ -128,6 +131,7 @@ impl Prefixes {
             let hidden = hidden.narrow(0, place.start, place.len())?.contiguous()?;
             let trunk = Arc::new(cache);
             let node = Node {
+                tokens: place.len(),
                 trunk,
                 hidden,
                 heads: HashMap::new(),
@@ -185,31 +189,29 @@ impl Prefixes {
 
     /// Forgets the stages that were not used for longest.
     fn trim(&mut self) {
-        if self.nodes.len() <= KEPT {
-            return;
+        let mut ages: Vec<(u64, usize)> = self.nodes.values().map(|n| (n.used, n.tokens)).collect();
+        ages.sort_unstable_by_key(|(used, _)| std::cmp::Reverse(*used));
+        let mut tokens = 0;
+        let spent = ages.into_iter().find(|(_, n)| {
+            tokens += n;
+            tokens > KEPT
+        });
+        if let Some((used, _)) = spent {
+            // What the batch at hand used may be used by its conclusion.
+            self.nodes
+                .retain(|_, node| node.used > used || node.used == self.clock);
         }
-        let mut ages: Vec<u64> = self.nodes.values().map(|n| n.used).collect();
-        ages.sort_unstable();
-        let oldest = ages[ages.len() - KEPT];
-        self.nodes.retain(|_, node| node.used >= oldest);
     }
 }
 
 fn key(task: &Task, level: usize) -> Key {
-    let slots: Vec<Slot> = task
-        .prompt
-        .0
-        .iter()
-        .take(level + 1)
-        .flatten()
-        .copied()
-        .collect();
+    let stages: Vec<Vec<Slot>> = task.prompt.0.iter().take(level + 1).cloned().collect();
     let image = task
         .image
         .as_ref()
-        .filter(|_| slots.contains(&Slot::Image))
+        .filter(|_| stages.iter().flatten().any(|slot| *slot == Slot::Image))
         .map(|i| i.key.clone());
-    Key { slots, image }
+    Key { stages, image }
 }
 
 /// The embeddings of one stage.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::{Engine, Task};
 use crate::decoder::KvCache;
-use crate::prompt::{STOP, TokenStep};
+use crate::prompt::{STOP, TokenStep, one_line};
 use crate::{Error, Rating, Score};
 
 pub(super) struct Writer {
@@ -19,6 +19,7 @@ pub(super) struct Writer {
     analysis: String,
     cut: bool,
     ratings: Vec<Rating>,
+    failed: Option<Error>,
 }
 
 impl Writer {
@@ -39,6 +40,7 @@ impl Writer {
             analysis: String::new(),
             cut: false,
             ratings: Vec::new(),
+            failed: None,
         };
         writer.feed(engine);
         if writer.pending.is_empty() && !writer.is_done() {
@@ -50,11 +52,11 @@ impl Writer {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.step >= self.format.len()
+        self.failed.is_some() || self.step >= self.format.len()
     }
 
-    pub(super) fn ratings(self) -> Vec<Rating> {
-        self.ratings
+    pub(super) fn ratings(self) -> Result<Vec<Rating>, Error> {
+        self.failed.map_or(Ok(self.ratings), Err)
     }
 
     /// Goes on to the next place where the model decides.
@@ -63,10 +65,10 @@ impl Writer {
         while let Some(step) = format.get(self.step) {
             match step {
                 TokenStep::Feed(tokens) => self.pending.extend(tokens),
-                TokenStep::Free if engine.settings().scores_only => {
+                TokenStep::Free if engine.budget() == 0 => {
                     self.pending.extend(engine.stop());
                     self.analysis.clear();
-                    self.cut = false;
+                    self.cut = !engine.settings().scores_only;
                 }
                 TokenStep::Free | TokenStep::Score(_) => return,
             }
@@ -74,9 +76,16 @@ impl Writer {
         }
     }
 
-    /// Takes the logits after the pending tokens.
-    pub(super) fn decide(&mut self, logits: &[f32], engine: &Engine) -> Result<(), Error> {
+    /// Takes the logits after the pending tokens. What goes wrong ends this text alone.
+    pub(super) fn decide(&mut self, logits: &[f32], engine: &Engine) {
+        self.failed = self.next(logits, engine).err();
+    }
+
+    fn next(&mut self, logits: &[f32], engine: &Engine) -> Result<(), Error> {
         self.pending.clear();
+        if !logits.iter().all(|l| l.is_finite()) {
+            return Err(Error::NotFinite);
+        }
         let format = self.format.clone();
         match format.get(self.step) {
             Some(TokenStep::Score(tokens)) => {
@@ -99,14 +108,13 @@ impl Writer {
                 self.pending.push(token);
                 let text = engine.tokenizer().decode(&self.free)?;
                 let stopped = text.contains(STOP);
-                let spent = self.free.len() >= engine.settings().analysis_tokens;
+                let spent = self.free.len() >= engine.budget();
                 if stopped || spent {
                     if !stopped {
                         self.pending.extend(engine.stop());
                     }
                     self.cut = !stopped;
-                    let written = text.split(STOP).next().unwrap_or_default();
-                    self.analysis = String::from(written.trim());
+                    self.analysis = one_line(text.split(STOP).next().unwrap_or_default());
                     self.free.clear();
                     self.step += 1;
                     self.feed(engine);

@@ -90,12 +90,17 @@ impl Format {
 
 /// A free text as the model writes it: a space, one line, the stop.
 pub fn free_text(analysis: &str) -> String {
-    let line = analysis.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(analysis);
     if line.is_empty() {
         STOP.to_owned()
     } else {
         format!(" {line}{STOP}")
     }
+}
+
+/// A text without line breaks of any kind.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn opening(response: usize, first: bool, criterion: Option<Criterion>) -> String {
@@ -127,7 +132,7 @@ pub enum TokenStep {
 
 impl Format {
     /// The format in a tokenizer's tokens. An error when the six scores are not six single tokens
-    /// after a common beginning.
+    /// of their own after a common beginning.
     pub fn tokens(&self, tokenizer: &TextTokenizer) -> Result<Vec<TokenStep>, Error> {
         let mut steps: Vec<TokenStep> = Vec::with_capacity(self.0.len());
         for (i, step) in self.0.iter().enumerate() {
@@ -160,7 +165,10 @@ fn score_tokens(before: &str, tokenizer: &TextTokenizer) -> Result<(Vec<u32>, [u
         let last = tokens
             .pop()
             .ok_or_else(|| Error::ScoreTokens(text.clone()))?;
-        if fed.get_or_insert_with(|| tokens.clone()) != &tokens {
+        // An unknown token would stand for every score alike.
+        let piece = tokenizer.piece(last).unwrap_or_default();
+        let named = piece.ends_with(&score.to_string());
+        if !named || fed.get_or_insert_with(|| tokens.clone()) != &tokens {
             return Err(Error::ScoreTokens(text));
         }
         *slot = last;

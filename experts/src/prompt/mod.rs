@@ -7,6 +7,7 @@ mod slots;
 mod stages;
 mod template;
 
+pub(crate) use format::one_line;
 pub use format::{Format, STOP, Step, TokenStep, free_text};
 pub use layout::{BranchPrompts, JudgeInput, Layout};
 pub use rubric::{Detail, Rubric, Scale};

@@ -1,6 +1,7 @@
 //! AdamW with decoupled weight decay (PyTorch's `torch.optim.AdamW`).
 
 use candle::{Result, Tensor, Var, bail};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The constants of the update.
@@ -82,8 +83,12 @@ impl AdamW {
         let (b1, b2) = (c.beta1 as f32, c.beta2 as f32);
         let size = (rate / mean_fix) as f32;
         let (square_fix, eps) = (square_fix as f32, c.eps as f32);
-        let all = self.parameters.iter().zip(&mut self.moments).zip(gradients);
-        for (((_, var), moments), gradient) in all {
+        let all = self
+            .parameters
+            .par_iter()
+            .zip(&mut self.moments)
+            .zip(gradients);
+        all.try_for_each(|(((_, var), moments), gradient)| {
             let decay = if var.rank() > 1 {
                 (1.0 - rate * c.weight_decay) as f32
             } else {
@@ -97,9 +102,8 @@ impl AdamW {
                 *square = b2 * *square + (1.0 - b2) * gradient * gradient;
                 *value = *value * decay - size * *mean / (square.sqrt() / square_fix + eps);
             }
-            var.set(&Tensor::from_vec(values, var.shape(), var.device())?)?;
-        }
-        Ok(())
+            var.set(&Tensor::from_vec(values, var.shape(), var.device())?)
+        })
     }
 }
 

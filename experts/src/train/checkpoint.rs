@@ -56,10 +56,15 @@ pub fn load_checkpoint(
         let missing = |what: &str| failed(path, &format!("has no `{what}`"));
         let step = tensors.get(STEP).ok_or_else(|| missing(STEP))?;
         optimizer.step = step.to_vec1::<i64>()?.first().copied().unwrap_or(0).max(0) as u64;
-        for ((name, _), moments) in optimizer.parameters.iter().zip(&mut optimizer.moments) {
+        for ((name, var), moments) in optimizer.parameters.iter().zip(&mut optimizer.moments) {
             for (prefix, values) in [(MEAN, &mut moments.mean), (SQUARE, &mut moments.square)] {
                 let key = format!("{prefix}{name}");
                 let tensor = tensors.get(&key).ok_or_else(|| missing(&key))?;
+                if tensor.shape() != var.shape() {
+                    let (got, expected) = (tensor.shape(), var.shape());
+                    let problem = format!("`{key}` has shape {got:?}, expected {expected:?}");
+                    return Err(failed(path, &problem));
+                }
                 *values = tensor.flatten_all()?.to_vec1::<f32>()?;
             }
         }

@@ -79,6 +79,15 @@ impl Parameters {
             .collect()
     }
 
+    /// What a layer gets: a variable, or a constant where it is frozen.
+    fn weight(&self, name: &str, var: &Var) -> Tensor {
+        if self.is_frozen(name) {
+            var.as_detached_tensor()
+        } else {
+            var.as_tensor().clone()
+        }
+    }
+
     fn is_frozen(&self, name: &str) -> bool {
         self.frozen
             .iter()
@@ -111,17 +120,13 @@ impl SimpleBackend for Parameters {
                 var.shape()
             );
         }
-        Ok(if self.is_frozen(name) {
-            var.as_detached_tensor()
-        } else {
-            var.as_tensor().clone()
-        })
+        Ok(self.weight(name, &var))
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         match store.get(name) {
-            Some(var) => Ok(var.as_tensor().clone()),
+            Some(var) => Ok(self.weight(name, var)),
             None => bail!("the checkpoint has no tensor `{name}`"),
         }
     }

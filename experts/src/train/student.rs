@@ -95,7 +95,17 @@ impl Student {
 
     /// Embedded sequences with their image tokens in place, padded to `t`.
     fn embed(&self, sequences: &[Sequence], t: usize) -> Result<(Tensor, u64), Error> {
-        let images: Vec<Arc<[f32]>> = sequences.iter().filter_map(|s| s.pixels.clone()).collect();
+        let mut images: Vec<Arc<[f32]>> = Vec::new();
+        for sequence in sequences {
+            match (&sequence.pixels, sequence.image_at) {
+                (Some(pixels), Some(_)) => images.push(pixels.clone()),
+                (None, Some(_)) => {
+                    let problem = "a prompt has an image, its sequence has none";
+                    return Err(Error::Training(problem.to_owned()));
+                }
+                (_, None) => {}
+            }
+        }
         let padded = sequences.iter().flat_map(|s| {
             s.tokens
                 .iter()
@@ -113,7 +123,11 @@ impl Student {
         let mut source: Vec<u32> = (0..(sequences.len() * t) as u32).collect();
         let mut next = (sequences.len() * t) as u32;
         for (row, sequence) in sequences.iter().enumerate() {
-            if let (Some(at), Some(_)) = (sequence.image_at, &sequence.pixels) {
+            if let Some(at) = sequence.image_at {
+                if at + p > sequence.len() {
+                    let problem = format!("{p} image tokens do not fit at place {at} of a prompt");
+                    return Err(Error::Training(problem));
+                }
                 for place in &mut source[row * t + at..row * t + at + p] {
                     *place = next;
                     next += 1;

@@ -1,0 +1,55 @@
+//! Opening files that come from outside: regular files only.
+//!
+//! Opening a pipe waits for somebody to write to it, and a device may never end. A path is looked
+//! at before it is opened, so that neither makes the program hang.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What is said of a pipe, a socket or a device.
+const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, no pipe or device; write its content to a file first";
+
+/// Opens a regular file to be read.
+///
+/// # Errors
+///
+/// Those of the system, and one of the kind `InvalidInput` for a pipe, a socket or a device.
+pub fn open(path: &Path) -> io::Result<File> {
+    check(path)?;
+    File::open(path)
+}
+
+/// Finds that a path is a regular file, without opening it.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn check(path: &Path) -> io::Result<()> {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else if kind.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_A_FILE))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "x").unwrap();
+        assert!(open(&path).is_ok());
+        let kind = |path: &Path| open(path).unwrap_err().kind();
+        assert_eq!(kind(dir.path()), io::ErrorKind::IsADirectory);
+        assert_eq!(kind(&dir.path().join("b")), io::ErrorKind::NotFound);
+        let error = open(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.starts_with("not a file\nhint: "), "{error}");
+    }
+}

@@ -1,0 +1,310 @@
+//! What is wrong with an input, and what it costs: the least that it must, told once.
+
+use serde_json::{Value, json};
+
+use crate::folder::{Folder, case};
+
+/// A table of `n` questions, without images, and a file of answers per model.
+fn table(n: usize, models: &[&str]) -> Folder {
+    let folder = Folder::empty();
+    let rows: String = (0..n).map(|i| format!("{i},,what is {i}?\n")).collect();
+    folder.write("cases/questions.csv", &format!("id,image,question\n{rows}"));
+    for model in models {
+        let lines: String = (0..n)
+            .map(|i| answer(i, &format!("{model} says {i}")))
+            .collect();
+        folder.write(&format!("cases/answers/{model}.jsonl"), &lines);
+    }
+    folder
+}
+
+fn answer(question: usize, text: &str) -> String {
+    json!({"question_id": question, "text": text}).to_string() + "\n"
+}
+
+/// Changes the answers of a model.
+fn change(folder: &Folder, model: &str, from: &str, to: &str) {
+    let name = format!("cases/answers/{model}.jsonl");
+    let text = folder.read(&name);
+    assert!(text.contains(from), "{from}");
+    folder.write(&name, &text.replace(from, to));
+}
+
+fn summary(folder: &Folder, out: &str, more: &[&str]) -> Value {
+    let said = folder.judge(out, &[&["--format", "json"], more].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+fn coverage(summary: &Value, model: &str) -> f64 {
+    let models = summary["models"].as_array().unwrap();
+    let found = models.iter().find(|m| m["model"] == model).unwrap();
+    found["coverage"].as_f64().unwrap()
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+}
+
+#[test]
+fn an_empty_answer_costs_its_pairs_only() {
+    let folder = table(2, &["a", "b", "c"]);
+    change(&folder, "b", "b says 1", " ");
+    let summary = summary(&folder, "out", &[]);
+    assert_eq!(summary["counts"]["judged"], 4);
+    assert_eq!(summary["counts"]["unscored"], json!({"parse": 2}));
+    assert_eq!(
+        (&summary["counts"]["cases"], &summary["counts"]["left_out"]),
+        (&json!(2), &json!(1))
+    );
+    near(coverage(&summary, "a"), 0.75);
+    near(coverage(&summary, "b"), 0.5);
+    near(coverage(&summary, "c"), 0.75);
+    let records = folder.records("out");
+    let lost: Vec<_> = records
+        .iter()
+        .filter(|r| r["status"] == "unscored")
+        .collect();
+    assert_eq!(
+        (&lost[0]["pair"], &lost[1]["pair"]),
+        (&json!(["a", "b"]), &json!(["b", "c"]))
+    );
+    assert!(
+        lost.iter()
+            .all(|r| r["case"] == "1" && r["reason"] == "parse")
+    );
+    let message = lost[0]["message"].as_str().unwrap();
+    assert!(
+        message.contains("model b is empty") && message.contains("b.jsonl line 2"),
+        "{message}"
+    );
+    let judged = records
+        .iter()
+        .any(|r| r["case"] == "1" && r["pair"] == json!(["a", "c"]) && r["status"] == "judged");
+    assert!(judged);
+}
+
+#[test]
+fn a_response_without_text_costs_its_pairs_only() {
+    for empty in [
+        json!({"model": "gamma"}),
+        json!({"model": "gamma", "text": null}),
+        json!({"model": "gamma", "text": ""}),
+    ] {
+        let folder = Folder::of(2);
+        let mut cases: Vec<_> = (0..2).map(case).collect();
+        cases[1]["responses"]
+            .as_array_mut()
+            .unwrap()
+            .insert(0, empty);
+        cases[1]["labels"] = json!({"final": [1, 2, 3]});
+        folder.write_cases(&cases);
+        let summary = summary(&folder, "out", &[]);
+        assert_eq!(summary["counts"]["judged"], 2);
+        near(coverage(&summary, "gamma"), 0.0);
+        near(coverage(&summary, "alpha"), 2.0 / 3.0);
+        let judged = folder.records("out").pop().unwrap();
+        assert_eq!(judged["labels"], json!({"final": [2.0, 3.0]}));
+    }
+}
+
+#[test]
+fn a_lost_case_lowers_the_coverage_of_its_models() {
+    let folder = table(4, &["a", "b"]);
+    folder.write(
+        "cases/questions.csv",
+        "id,image,question\n0,,q?\n1,,\n2,,q?,too many\n3,,q?\n",
+    );
+    let summary = summary(&folder, "out", &[]);
+    assert_eq!(
+        (
+            &summary["counts"]["judged"],
+            &summary["counts"]["unreadable"]
+        ),
+        (&json!(2), &json!(2))
+    );
+    near(coverage(&summary, "a"), 0.5);
+    near(coverage(&summary, "b"), 0.5);
+}
+
+#[test]
+fn a_fault_is_told_once_and_is_no_case() {
+    let folder = table(3, &["a", "b", "c"]);
+    // One line torn behind its id, one before it: two answers of b are missing.
+    change(&folder, "b", "\"text\":\"b says 0\"}", "\"te");
+    change(
+        &folder,
+        "b",
+        "{\"question_id\":2,\"text\":\"b says 2\"}",
+        "{\"quest",
+    );
+    let two = summary(&folder, "two", &["--limit", "2"]);
+    assert_eq!(
+        (&two["counts"]["cases"], &two["counts"]["judged"]),
+        (&json!(2), &json!(4))
+    );
+    let all = summary(&folder, "all", &[]);
+    assert_eq!(
+        (&all["counts"]["records"], &all["counts"]["judged"]),
+        (&json!(9), &json!(5))
+    );
+    assert_eq!(all["counts"]["left_out"], 2);
+    let said = folder.run(&["data", "check", "cases"]);
+    assert!(said.out.ends_with("; 2 problems\n"), "{}", said.out);
+    assert!(
+        said.out.contains("perhaps for") && said.out.contains("b.jsonl line 3"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn nothing_judged_says_the_first_reason_and_is_not_done() {
+    let folder = Folder::of(2);
+    let said = folder.judge("out", &["--baseline", "nomodel"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let reason = "because: no response of the baseline nomodel, only of alpha, beta\nhint: check --baseline\n";
+    assert!(said.err.contains(reason), "{}", said.err);
+    let manifest = folder.manifest("out");
+    assert_eq!(manifest["status"], "failed");
+    assert!(
+        manifest["error"]
+            .as_str()
+            .unwrap()
+            .contains("none of 2 records")
+    );
+}
+
+#[test]
+fn a_limit_of_no_case_is_bad_usage() {
+    let said = Folder::of(2).judge("out", &["--limit", "0"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--limit"), "{}", said.err);
+}
+
+#[test]
+fn models_need_names_and_names_cannot_move_the_cursor() {
+    let folder = Folder::of(3);
+    let mut cases: Vec<_> = (0..3).map(case).collect();
+    cases[0]["responses"][1]["model"] = json!("");
+    cases[1]["responses"][1]["model"] = json!("x\u{1b}[2J");
+    cases[2]["id"] = json!("z\u{7}");
+    cases[2]["question"] = json!("");
+    folder.write_cases(&cases);
+    let said = folder.judge("out", &["-v"]);
+    assert!(
+        said.err.contains("response 2 has an empty `model`"),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("x\\u{1b}[2J"), "{}", said.out);
+    let check = folder.run(&["data", "check", "cases"]);
+    for text in [&said.out, &said.err, &check.out] {
+        assert!(
+            !text.chars().any(|c| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
+    }
+    let folder = table(2, &["a", "b"]);
+    change(
+        &folder,
+        "b",
+        "{\"question_id\":1,",
+        "{\"model_id\":\" \",\"question_id\":1,",
+    );
+    let said = folder.run(&["data", "check", "cases"]);
+    assert!(said.out.contains("`model_id` is empty"), "{}", said.out);
+}
+
+#[test]
+fn answers_in_other_languages_are_no_surprise() {
+    let folder = Folder::empty();
+    let row = |qid: u32, lang: &str| json!({"qid": qid, "img_name": "a.png", "question": "q?", "answer": "x", "q_lang": lang});
+    folder.write(
+        "slake/test.json",
+        &json!([row(1, "en"), row(2, "zh")]).to_string(),
+    );
+    image::GrayImage::new(2, 2)
+        .save(folder.path("a.png"))
+        .unwrap();
+    std::fs::create_dir(folder.path("slake/imgs")).unwrap();
+    std::fs::rename(folder.path("a.png"), folder.path("slake/imgs/a.png")).unwrap();
+    let judge = |out: &str, more: usize| {
+        for model in ["a", "b"] {
+            let lines: String = (1..=2 + more).map(|i| answer(i, "x")).collect();
+            folder.write(&format!("{model}.jsonl"), &lines);
+        }
+        folder.run(&[
+            "judge",
+            "slake",
+            "--out",
+            out,
+            "--panel",
+            "scripted:",
+            "--answers",
+            "a.jsonl",
+            "--answers",
+            "b.jsonl",
+        ])
+    };
+    let said = judge("out", 0);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!said.err.contains("of no case"), "{}", said.err);
+    let said = judge("more", 1);
+    assert!(
+        said.err.contains("2 answers of no case") && said.err.contains("--lang"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn flags_without_use_are_named() {
+    let folder = Folder::of(2);
+    let said = folder.judge("out", &["--split", "train", "--lang", "zh"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.err.contains("--split train is not heeded"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("--lang is not heeded"), "{}", said.err);
+    let said = folder.judge("out", &[]);
+    assert!(!said.err.contains("not heeded"), "{}", said.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused() {
+    let folder = Folder::of(2);
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.path(name))
+            .status();
+        assert!(made.unwrap().success());
+    };
+    for path in ["pipe.jsonl", "pipe", "piped/cases.jsonl"] {
+        std::fs::create_dir_all(folder.path("piped")).unwrap();
+        pipe(path);
+        let path = path.trim_end_matches("/cases.jsonl");
+        let said = folder.run(&["judge", path, "--out", "no", "--panel", "scripted:"]);
+        assert_eq!(said.code, 2);
+        assert!(said.err.contains("not a file\nhint: "), "{}", said.err);
+    }
+    let said = folder.judge("no", &["--answers", "pipe.jsonl"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("not a file\nhint: "), "{}", said.err);
+    pipe("cases/images/pipe.png");
+    let mut cases: Vec<_> = (0..2).map(case).collect();
+    cases[1]["image"] = json!("images/pipe.png");
+    folder.write_cases(&cases);
+    assert_eq!(folder.judge("out", &[]).code, 0);
+    let record = &folder.records("out")[1];
+    assert_eq!(record["reason"], "image");
+    assert!(
+        record["message"]
+            .as_str()
+            .unwrap()
+            .contains("pipe.png: not a file")
+    );
+}

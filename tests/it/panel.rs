@@ -1,0 +1,121 @@
+//! Panels from folders: the embedded one copied out, whole and damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acem3::judge::Judge;
+use acem3::panel::{Bench, Options, Panel, PanelFiles};
+use candle::Device;
+use tempfile::TempDir;
+
+/// A copy of the embedded panel's files.
+fn copy() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
+    for entry in fs::read_dir(mini).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, dir.path().join(path.file_name().unwrap())).unwrap();
+    }
+    dir
+}
+
+/// Loads the copy after `damage`, and gives the whole chain of its error.
+fn error_after(damage: impl Fn(&Path)) -> String {
+    let dir = copy();
+    damage(dir.path());
+    let files = PanelFiles::Folder(dir.path().to_owned());
+    match Panel::load(&files, false, &Device::Cpu) {
+        Ok(_) => panic!("the damaged panel was loaded"),
+        Err(error) => format!("{error:#}"),
+    }
+}
+
+fn edit(dir: &Path, from: &str, to: &str) {
+    let path = dir.join("panel.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "panel.toml has no {from}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+fn truncate(path: PathBuf, keep: usize) {
+    let bytes = fs::read(&path).unwrap();
+    fs::write(path, &bytes[..bytes.len() - keep.min(bytes.len())]).unwrap();
+}
+
+#[test]
+fn a_folder_with_the_same_files_is_the_same_judge() {
+    let dir = copy();
+    let load = |files: &PanelFiles| {
+        let panel = Panel::load(files, false, &Device::Cpu).unwrap();
+        assert!(panel.trunk_layers() > 0, "the members share no layers");
+        Bench::new(
+            panel,
+            Options {
+                single_order: false,
+            },
+        )
+        .provenance()
+    };
+    let folder = PanelFiles::Folder(dir.path().to_owned());
+    assert_eq!(load(&folder), load(&PanelFiles::Embedded));
+}
+
+#[test]
+fn damage_is_named() {
+    let missing = error_after(|dir| fs::remove_file(dir.join("conclusion.safetensors")).unwrap());
+    assert!(missing.contains("conclusion.safetensors"), "{missing}");
+    let short = error_after(|dir| truncate(dir.join("trunk.safetensors"), 1000));
+    assert!(
+        short.contains("trunk.safetensors") && short.contains("whole"),
+        "{short}"
+    );
+    let torn = error_after(|dir| truncate(dir.join("tokenizer.json"), 1000));
+    assert!(torn.contains("tokenizer.json"), "{torn}");
+    let unknown = error_after(|dir| edit(dir, "schema = 1", "schema = 1\nsurplus = 2"));
+    assert!(
+        unknown.contains("panel.toml") && unknown.contains("surplus"),
+        "{unknown}"
+    );
+    let schema = error_after(|dir| edit(dir, "schema = 1", "schema = 7"));
+    assert!(schema.contains("schema is 7, expected 1"), "{schema}");
+    let outside = error_after(|dir| edit(dir, "\"expression.safetensors\"", "\"../x\""));
+    assert!(
+        outside.contains("`../x` is not the name of a file"),
+        "{outside}"
+    );
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_found_before_the_first_case() {
+    let layers = error_after(|dir| edit(dir, "intermediate_size = 512", "intermediate_size = 500"));
+    assert!(
+        layers.contains("panel.toml") && layers.contains("shape"),
+        "{layers}"
+    );
+    let image = error_after(|dir| edit(dir, "height = 96", "height = 64"));
+    assert!(image.contains("panel.toml"), "{image}");
+    let context = error_after(|dir| {
+        edit(
+            dir,
+            "max_position_embeddings = 1024",
+            "max_position_embeddings = 99999999999",
+        );
+    });
+    assert!(
+        context.contains("max_position_embeddings is 99999999999"),
+        "{context}"
+    );
+    let eps = error_after(|dir| edit(dir, "rms_norm_eps = 0.00001", "rms_norm_eps = -1.0"));
+    assert!(eps.contains("rms_norm_eps"), "{eps}");
+    let surplus = error_after(|dir| {
+        edit(
+            dir,
+            "num_hidden_layers = 6\nnum_attention_heads = 6\nnum_key",
+            "num_hidden_layers = 5\nnum_attention_heads = 6\nnum_key",
+        )
+    });
+    assert!(
+        surplus.contains("does not use") && surplus.contains("model.layers.5."),
+        "{surplus}"
+    );
+}

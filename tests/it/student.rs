@@ -1,0 +1,134 @@
+//! A tiny student that sees: what its sequences cost.
+
+use std::sync::Arc;
+
+use acem3_experts::ModelConfig;
+use acem3_experts::prompt::Slot;
+use acem3_experts::train::{Batch, Parameters, Sequence, Student};
+use acem3_projector::{ProjectorConfig, ProjectorKind};
+use acem3_vision::{HiddenAct, SelectFeature, Selection, VisionConfig};
+use candle::Device;
+
+use crate::tiny;
+
+fn config() -> ModelConfig {
+    ModelConfig {
+        vision: VisionConfig {
+            hidden_size: 16,
+            intermediate_size: 20,
+            num_hidden_layers: 2,
+            num_attention_heads: 2,
+            image_size: 12,
+            patch_size: 6,
+            num_channels: 3,
+            layer_norm_eps: 1e-5,
+            hidden_act: HiddenAct::QuickGelu,
+        },
+        selection: Selection {
+            select_layer: -1,
+            select_feature: SelectFeature::Patch,
+        },
+        projector: ProjectorConfig {
+            kind: ProjectorKind::Mlp2xGelu,
+            vision_hidden_size: 16,
+            hidden_size: 32,
+        },
+        decoder: tiny::config(&tiny::tokenizer()),
+    }
+}
+
+/// Not trained.
+pub(crate) const FROZEN: [&str; 1] = ["model.vision_tower.vision_model.embeddings."];
+
+pub(crate) fn student(parameters: &Parameters) -> Student {
+    let student = Student::load(&parameters.builder(&Device::Cpu), &config(), 2);
+    student.unwrap()
+}
+
+/// A sequence about a picture: its prompt, and branches whose tokens are all learned.
+pub(crate) fn sequence(salt: u32, image: bool, branches: &[&[u32]]) -> Sequence {
+    let prompt = [
+        Slot::Token(7),
+        Slot::Image,
+        Slot::Token(salt),
+        Slot::Token(9),
+    ];
+    let pixels: Arc<[f32]> = (0..3 * 12 * 12)
+        .map(|i| ((i as u32 * (salt + 3)) as f32 * 0.11).sin())
+        .collect();
+    let mut sequence = if image {
+        Sequence::new(&prompt, Some(pixels), config().image_tokens())
+    } else {
+        Sequence::new(&[prompt[0], prompt[2]], None, 0)
+    };
+    for branch in branches {
+        sequence.branch(branch.iter().map(|token| (*token, 1.0)));
+    }
+    sequence
+}
+
+/// Random weights and the model that has them.
+pub(crate) fn fresh() -> (Parameters, Student) {
+    let parameters = Parameters::fresh(5).freeze(&FROZEN.map(str::to_owned));
+    let student = student(&parameters);
+    (parameters, student)
+}
+
+fn sum(student: &Student, sequences: &[Sequence]) -> f64 {
+    let loss = student.loss(&Batch(sequences), |_| true).unwrap();
+    f64::from(loss.sum.to_scalar::<f32>().unwrap())
+}
+
+#[test]
+fn branches_and_batches_cost_what_their_plain_sequences_cost() {
+    let (_, student) = fresh();
+    let (a, b, c) = ([1, 2, 3], [4, 5], [6, 7, 8, 9]);
+    let joined = [
+        sequence(1, true, &[&a, &b]),
+        sequence(2, false, &[&c]),
+        sequence(3, true, &[&c, &a, &b]),
+    ];
+    let plain = [
+        sequence(1, true, &[&a]),
+        sequence(1, true, &[&b]),
+        sequence(2, false, &[&c]),
+        sequence(3, true, &[&c]),
+        sequence(3, true, &[&a]),
+        sequence(3, true, &[&b]),
+    ];
+    let want: f64 = plain
+        .iter()
+        .map(|s| sum(&student, std::slice::from_ref(s)))
+        .sum();
+    for got in [sum(&student, &joined), sum(&student, &plain)] {
+        assert!((got - want).abs() / want < 1e-6, "{got}, expected {want}");
+    }
+    // Branches are not equal to one text in which they follow each other.
+    let one: Vec<u32> = [&a[..], &b[..]].concat();
+    let chained = sum(&student, &[sequence(1, true, &[&one])]);
+    assert!((chained - sum(&student, &joined[..1])).abs() > 1e-3);
+}
+
+#[test]
+fn every_sequence_sees_its_own_picture() {
+    let (_, student) = fresh();
+    let seeing = sequence(1, true, &[&[1, 2, 3]]);
+    let alone = sum(&student, std::slice::from_ref(&seeing));
+    // A picture that is in no prompt must not move the others.
+    let mut blind = sequence(2, false, &[&[4, 5]]);
+    let expected = alone + sum(&student, std::slice::from_ref(&blind));
+    blind.pixels = sequence(9, true, &[]).pixels;
+    let got = sum(&student, &[blind, seeing.clone()]);
+    assert!(
+        (got - expected).abs() / expected < 1e-6,
+        "{got}, expected {expected}"
+    );
+    // A prompt with a place for a picture and none to put there.
+    let mut without = seeing.clone();
+    without.pixels = None;
+    assert!(student.loss(&Batch(&[without]), |_| true).is_err());
+    // A place of the wrong size.
+    let mut small = seeing;
+    small.image_at = Some(small.len() - 1);
+    assert!(student.loss(&Batch(&[small]), |_| true).is_err());
+}
