@@ -36,10 +36,12 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn only_regular_files_are_opened() {
         let dir = tempfile::tempdir().unwrap();

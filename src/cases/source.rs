@@ -263,3 +263,34 @@ fn answers_beside(layout: &Layout, path: &Path) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parquet::tests::{Cells, write};
+    use super::*;
+
+    #[test]
+    fn each_case_has_the_file_of_its_shard_and_answers_beyond_the_rows_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let row: Cells = [Some(b"jpeg"), None, Some(b"is it?"), Some(b"yes")];
+        let shard = |n: usize| dir.path().join(format!("test-0000{n}-of-00002.parquet"));
+        write(&shard(0), &[&[row]]);
+        write(&shard(1), &[&[row]]);
+        let answers = dir.path().join("a.jsonl");
+        let line = |id| format!("{{\"question_id\": {id}, \"text\": \"yes\"}}\n");
+        std::fs::write(&answers, (0..5).map(line).collect::<String>()).unwrap();
+        let options = OpenOptions {
+            answers: vec![answers],
+            with_reference: true,
+            ..OpenOptions::default()
+        };
+        let mut source = open(dir.path(), &options).unwrap();
+        let mut files = Vec::new();
+        while let Some(entry) = source.next() {
+            assert!(entry.is_ok(), "{entry:?}");
+            files.push(source.case_file().to_path_buf());
+        }
+        assert_eq!(files, [shard(0), shard(1)]);
+        assert_eq!((source.answers_beyond(), source.unused_answers()), (3, 3));
+    }
+}

@@ -20,7 +20,7 @@ use crate::summary::{plural, printable, reason_name};
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         DataCommand::Phantoms(args) => phantoms(args, verbosity),
-        DataCommand::Check(args) => check(args),
+        DataCommand::Check(args) => check(args, verbosity),
     }
 }
 
@@ -54,12 +54,14 @@ struct Findings {
     unused_answers: u64,
 }
 
-fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let path = &args.source.path;
     let root = crate::commands::root(path);
     let mut source = cases::open(path, &args.source.options(args.min_responses))?;
-    for note in unheeded(&args.source, source.kind) {
-        say(&note);
+    if !verbosity.quiet {
+        for note in unheeded(&args.source, source.kind) {
+            say(&note);
+        }
     }
     let mut images = Images::new(root.clone(), Limits::default());
     let mut findings = Findings::default();

@@ -45,6 +45,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     for note in unheeded(&args.source, source.kind) {
         progress.note(&note);
     }
+    tell_beyond(&progress, &source, args);
     let start = Instant::now();
     let mut manifest = begin(args, &source, judge.as_ref());
     manifest.write(&args.out)?;
@@ -61,7 +62,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let tally = run.tally().clone();
     progress.end();
     if args.limit.is_none() && matches!(outcome, Ok(true)) {
-        tell_unused(&progress, &source, args);
+        tell_unused(&progress, &source);
     }
     let outcome = outcome.and_then(|through| {
         if through {
@@ -174,8 +175,8 @@ fn end(manifest: &mut Manifest, outcome: &anyhow::Result<bool>, tally: &Tally, s
     manifest.verdicts_per_second = Some((rate * 1e3).round() / 1e3);
 }
 
-/// Answers that found no case are a sign of ids that do not match.
-fn tell_unused(progress: &Progress, source: &Source, args: &JudgeArgs) {
+/// Answers to more rows than there are belong elsewhere, and then so may the others.
+fn tell_beyond(progress: &Progress, source: &Source, args: &JudgeArgs) {
     let beyond = source.answers_beyond();
     if beyond > 0 {
         progress.note(&format!(
@@ -186,7 +187,13 @@ fn tell_unused(progress: &Progress, source: &Source, args: &JudgeArgs) {
             args.source.path.display()
         ));
     }
-    let unused = source.unused_answers().saturating_sub(beyond);
+}
+
+/// Answers that found no case are a sign of ids that do not match.
+fn tell_unused(progress: &Progress, source: &Source) {
+    let unused = source
+        .unused_answers()
+        .saturating_sub(source.answers_beyond());
     if unused > 0 {
         let languages = match source.kind {
             SourceKind::Slake if source.passed_over_answers() > 0 => {

@@ -127,8 +127,12 @@ impl Bench {
     /// The three experts write about every sitting.
     fn evaluate(&mut self, sittings: &mut [Sitting]) -> Result<()> {
         let engine = &self.panel.engine;
+        let mut asked: Vec<&mut Sitting> = sittings
+            .iter_mut()
+            .filter(|sitting| sitting.branches.is_ok())
+            .collect();
         let mut tasks: Vec<Task> = Vec::new();
-        for sitting in sittings.iter() {
+        for sitting in &asked {
             let image = sitting.image.as_ref();
             tasks.extend(
                 self.panel
@@ -137,11 +141,8 @@ impl Bench {
             );
         }
         let mut written = engine.write(&tasks, &mut self.prefixes)?.into_iter();
-        for sitting in sittings {
-            for aspect in Aspect::ALL {
-                let Some(ratings) = written.next() else {
-                    continue;
-                };
+        for sitting in &mut asked {
+            for (aspect, ratings) in Aspect::ALL.into_iter().zip(written.by_ref()) {
                 match (ratings, &mut sitting.branches) {
                     (Ok(ratings), Ok(branches)) => {
                         branches.push(BranchJudge::evaluation(aspect, ratings));

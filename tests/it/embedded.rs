@@ -80,7 +80,7 @@ fn the_combined_verdict_is_symmetric() {
 fn odd_cases_do_not_stop_the_run() {
     let folder = Folder::of(2);
     let long = "lesion ".repeat(3000);
-    let wide = image::GrayImage::new(60_000, 1);
+    let wide = image::GrayImage::new(20_000_000, 1);
     wide.save(folder.path("cases/images/wide.png")).unwrap();
     let case = |id: &str, image: Value, text: &str| {
         json!({"id": id, "image": image, "question": "What is it?", "responses": [

@@ -7,13 +7,13 @@ use crate::folder::{Folder, case};
 /// A table of `n` questions, without images, and a file of answers per model.
 fn table(n: usize, models: &[&str]) -> Folder {
     let folder = Folder::empty();
-    let rows: String = (0..n).map(|i| format!("{i},,what is {i}?\n")).collect();
-    folder.write("cases/questions.csv", &format!("id,image,question\n{rows}"));
+    let mut rows = vec!["id,image,question".to_owned()];
+    rows.extend((0..n).map(|i| format!("{i},,what is {i}?")));
+    folder.write("cases/questions.csv", &rows.join("\n"));
     for model in models {
-        let lines: String = (0..n)
-            .map(|i| answer(i, &format!("{model} says {i}")))
-            .collect();
-        folder.write(&format!("cases/answers/{model}.jsonl"), &lines);
+        let line = |i: usize| answer(i, &format!("{model} says {i}"));
+        let lines: Vec<String> = (0..n).map(line).collect();
+        folder.write(&format!("cases/answers/{model}.jsonl"), &lines.concat());
     }
     folder
 }
@@ -307,4 +307,30 @@ fn pipes_and_devices_are_refused() {
             .unwrap()
             .contains("pipe.png: not a file")
     );
+}
+
+#[test]
+fn answers_beyond_the_rows_may_be_of_another_split() {
+    let Some(path) = crate::cases::data("path_vqa") else {
+        return;
+    };
+    let folder = Folder::empty();
+    let lines: Vec<String> = [0, 1, 900_000].map(|i| answer(i, "yes")).into();
+    folder.write("a.jsonl", &lines.concat());
+    let path = path.canonicalize().unwrap();
+    let args = ["--split", "validation", "--answers", "a.jsonl"];
+    let judge = [
+        "--with-reference",
+        "--limit",
+        "1",
+        "--out",
+        "out",
+        "--panel",
+        "scripted:",
+    ];
+    let path = [path.to_str().unwrap()];
+    let said = folder.run(&[&["judge"][..], &path, &args, &judge].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let note = "1 answer beyond the 1500 rows";
+    assert!(said.err.contains(note), "{}", said.err);
 }

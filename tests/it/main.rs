@@ -14,6 +14,7 @@ mod engine;
 mod examples;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod folder;
 #[cfg(test)]
 mod judge;

@@ -112,7 +112,7 @@ fn sizes_that_do_not_fit_are_found_before_the_first_case() {
             dir,
             "num_hidden_layers = 6\nnum_attention_heads = 6\nnum_key",
             "num_hidden_layers = 5\nnum_attention_heads = 6\nnum_key",
-        )
+        );
     });
     assert!(
         surplus.contains("does not use") && surplus.contains("model.layers.5."),
