@@ -125,6 +125,16 @@ impl Images {
         Ok(image)
     }
 
+    /// The pixels of an image.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be read or decoded, led by its name.
+    pub fn load(&mut self, source: &ImageSource) -> Result<Arc<LoadedImage>, String> {
+        let limits = self.limits;
+        self.read(source)?.load(&limits)
+    }
+
     fn bytes_of(&self, path: &Path) -> Result<Arc<[u8]>, String> {
         let told = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => "no such file".to_owned(),

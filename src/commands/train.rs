@@ -4,22 +4,23 @@ use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 
-use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
+use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, Verbosity};
 use crate::device;
 use crate::exit::Exit;
 use crate::measure::{self, Plan};
 use crate::panel::{Bench, Options, Panel, PanelFiles};
-use crate::training::{TrainConfig, TrainPaths, train};
+use crate::progress::say;
+use crate::training::{Live, TrainConfig, TrainPaths, train};
 
 /// Runs the command.
-pub(super) fn run(args: &TrainArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
-        TrainCommand::Run(args) => train_panel(args),
-        TrainCommand::Eval(args) => eval(args),
+        TrainCommand::Run(args) => train_panel(args, verbosity),
+        TrainCommand::Eval(args) => eval(args, verbosity),
     }
 }
 
-fn train_panel(args: &TrainRunArgs) -> anyhow::Result<Exit> {
+fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let config = TrainConfig::read(&args.config)?;
     train(
         &config,
@@ -27,11 +28,12 @@ fn train_panel(args: &TrainRunArgs) -> anyhow::Result<Exit> {
             out: args.out.clone(),
             data: args.data.clone(),
         },
+        &Live::new(verbosity.quiet),
     )?;
     Ok(Exit::Done)
 }
 
-fn eval(args: &TrainEvalArgs) -> anyhow::Result<Exit> {
+fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let device = device::open(args.device)?;
     let panel = Panel::load(&PanelFiles::find(args.panel.as_deref())?, false, &device)?;
     let mut judge = Bench::new(
@@ -46,7 +48,11 @@ fn eval(args: &TrainEvalArgs) -> anyhow::Result<Exit> {
         data: args.data.clone(),
         limit: args.limit.unwrap_or(usize::MAX),
     };
-    let report = measure::measure(&mut judge, &plan)?;
+    let report = measure::measure(&mut judge, &plan, &|text| {
+        if !verbosity.quiet {
+            say(text);
+        }
+    })?;
     let text = match args.format {
         Format::Text => report.text(),
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",

@@ -17,7 +17,6 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::Result;
 
 use crate::judge::Judge;
-use crate::progress::say;
 use sets::{Known, Set};
 use trial::View;
 
@@ -34,8 +33,8 @@ pub struct Plan {
     pub limit: usize,
 }
 
-/// Judges every set under every view.
-pub fn measure(judge: &mut dyn Judge, plan: &Plan) -> Result<Report> {
+/// Judges every set under every view, saying now and then how far it is.
+pub fn measure(judge: &mut dyn Judge, plan: &Plan, say: &dyn Fn(&str)) -> Result<Report> {
     let mut figures = Vec::new();
     for set in sets::sets(plan)? {
         for (view, name) in [

@@ -3,21 +3,23 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3_conclusion::compare;
 use acem3_experts::Aspect;
-use acem3_vision::{DecodedImage, Limits, decode};
-use anyhow::{Context, Result};
+use acem3_vision::{DecodedImage, Limits};
+use anyhow::{Context, Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Plan;
 use super::trial::{Trial, loaded};
 use crate::cases::ImageSource;
-use crate::examples::{RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs};
-use crate::images::LoadedImage;
+use crate::examples::{
+    ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+};
+use crate::images::{Images, LoadedImage};
 use crate::phantoms::phantom;
 
 /// Rows of the Path-VQA development set that no training sees, and those that one may see. A few
@@ -50,7 +52,7 @@ pub(super) fn sets(plan: &Plan) -> Result<Vec<Set>> {
             ("SLAKE validate", RealSplit::SlakeValidate),
             ("VQA-RAD held out", RealSplit::VqaRadHeldOut),
         ];
-        let mut images = ImageFiles::default();
+        let mut images = ImageFiles::new();
         for (name, split) in parts {
             sets.push(references(name, data, split, (plan, &mut images))?);
         }
@@ -141,10 +143,8 @@ fn references(
 /// Two real models' answers to a closed question, of which one agrees with the reference.
 fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<Set> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
-    let trained = path_vqa_model_pairs(data, TRAINED_ROWS)?.into_iter();
-    let trained: HashSet<String> = trained.map(|pair| pair.image_key).collect();
-    let mut pairs = path_vqa_model_pairs(data, MEASURED_ROWS)?;
-    pairs.retain(|pair| !trained.contains(&pair.image_key));
+    let trained = path_vqa_model_pairs(data, TRAINED_ROWS)?;
+    let pairs = unseen(path_vqa_model_pairs(data, MEASURED_ROWS)?, &trained);
     for pair in pairs.into_iter().take(limit) {
         trials.push(Trial {
             image: images.get(&pair.image_key, &pair.image)?,
@@ -170,28 +170,61 @@ fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<S
     })
 }
 
+/// The pairs about images of which none was trained on.
+fn unseen(mut pairs: Vec<ModelPair>, trained: &[ModelPair]) -> Vec<ModelPair> {
+    let seen: HashSet<&str> = trained.iter().map(|p| p.image_key.as_str()).collect();
+    pairs.retain(|pair| !seen.contains(pair.image_key.as_str()));
+    pairs
+}
+
 /// Decoded images by key.
-#[derive(Default)]
-struct ImageFiles(HashMap<String, Arc<LoadedImage>>);
+struct ImageFiles {
+    files: Images,
+    decoded: HashMap<String, Arc<LoadedImage>>,
+}
 
 impl ImageFiles {
+    fn new() -> Self {
+        Self {
+            files: Images::new(PathBuf::new(), Limits::default()),
+            decoded: HashMap::new(),
+        }
+    }
+
     fn get(&mut self, key: &str, source: &ImageSource) -> Result<Arc<LoadedImage>> {
-        if let Some(image) = self.0.get(key) {
+        if let Some(image) = self.decoded.get(key) {
             return Ok(image.clone());
         }
-        let (name, bytes) = match source {
-            ImageSource::File(path) => {
-                let name = path.display().to_string();
-                (
-                    name.clone(),
-                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?,
-                )
-            }
-            ImageSource::Bytes { name, bytes } => (name.clone(), bytes.to_vec()),
-        };
-        let decoded = decode(&bytes, &Limits::default()).with_context(|| name.clone())?;
-        let image = loaded(&name, decoded);
-        self.0.insert(key.to_owned(), image.clone());
+        let image = self.files.load(source).map_err(Error::msg)?;
+        self.decoded.insert(key.to_owned(), image.clone());
         Ok(image)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::Response;
+
+    #[test]
+    fn no_image_that_was_trained_on_is_measured() {
+        let response = |text: &str| Response {
+            model: text.to_owned(),
+            text: text.to_owned(),
+        };
+        let pair = |row: u64, image: &str| ModelPair {
+            row,
+            image: ImageSource::File(image.into()),
+            image_key: image.to_owned(),
+            question: "Is it?".to_owned(),
+            reference: "yes".to_owned(),
+            responses: [response("yes"), response("no")],
+            better: 0,
+            opposed: true,
+        };
+        let trained = [pair(3, "a"), pair(4, "b")];
+        let measured = vec![pair(1000, "c"), pair(1001, "b"), pair(1002, "d")];
+        let rows: Vec<u64> = unseen(measured, &trained).iter().map(|p| p.row).collect();
+        assert_eq!(rows, [1000, 1002]);
     }
 }

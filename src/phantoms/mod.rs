@@ -27,6 +27,8 @@ pub use scene::{Attributes, Kind, Lesion, SIDE, Scene, Side, Size, Tone, scene};
 pub use style::{TargetRating, WrittenResponse};
 
 use image::RgbImage;
+use rand_chacha::ChaCha8Rng;
+use response::Mix;
 
 /// One synthetic case whose right verdict is known.
 #[derive(Clone, Debug)]
@@ -45,10 +47,24 @@ pub struct Phantom {
 
 /// Phantom `index` of a seed: a pure function of the two.
 pub fn phantom(seed: u64, index: u64) -> Phantom {
+    with_mix(seed, index, Mix::MEASURED)
+}
+
+/// A phantom to learn from: like [`phantom`], but one response being right tells less about the
+/// other.
+pub fn practice(seed: u64, index: u64) -> Phantom {
+    with_mix(seed, index, Mix::TAUGHT)
+}
+
+/// The responses of [`practice`], without drawing the image.
+pub fn practice_responses(seed: u64, index: u64) -> [WrittenResponse; 2] {
     let scene = scene(seed, index);
-    let mut rng = dice::dice(seed, index, u64::from_le_bytes(*b"words\0\0\0"));
-    let question = Question::any(&scene, &mut rng);
-    let responses = response::pair(&scene, &question, &mut rng);
+    words(&scene, (seed, index), Mix::TAUGHT).1
+}
+
+fn with_mix(seed: u64, index: u64, mix: Mix) -> Phantom {
+    let scene = scene(seed, index);
+    let (question, responses, mut rng) = words(&scene, (seed, index), mix);
     let truth = question.truth(&scene);
     let reference = claim::sentence(&question, &truth, scene.count() > 1, &mut rng);
     let image = draw(&scene);
@@ -59,4 +75,16 @@ pub fn phantom(seed: u64, index: u64) -> Phantom {
         responses,
         reference,
     }
+}
+
+/// Question and responses, with the dice as they lie after them.
+fn words(
+    scene: &Scene,
+    (seed, index): (u64, u64),
+    mix: Mix,
+) -> (Question, [WrittenResponse; 2], ChaCha8Rng) {
+    let mut rng = dice::dice(seed, index, u64::from_le_bytes(*b"words\0\0\0"));
+    let question = Question::any(scene, &mut rng);
+    let responses = response::pair(scene, &question, mix, &mut rng);
+    (question, responses, rng)
 }

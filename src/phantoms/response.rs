@@ -13,11 +13,30 @@ use super::table::RULES;
 
 /// Share of pairs of equal quality by construction.
 const TWINS: f32 = 0.06;
-/// Share of pairs that state the same facts, so that other criteria decide.
-const SHARED: f32 = 0.12;
-/// Share of the remaining pairs whose facts are not equally right. It is high because only they
-/// show whether a judge looks: in all others the image does not matter to the order.
-const SPLIT: f32 = 0.90;
+/// How the facts of two responses relate, as shares of all pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Mix {
+    /// Pairs that state the same facts, so that other criteria decide.
+    shared: f32,
+    /// Of the remaining pairs, those whose facts are not equally right.
+    split: f32,
+}
+
+impl Mix {
+    /// What judges are measured on. Most pairs are split, because only they show whether a judge
+    /// looks: in all others the image does not matter to the order.
+    pub(crate) const MEASURED: Self = Self {
+        shared: 0.12,
+        split: 0.90,
+    };
+    /// What judges learn from: one response being right tells little about the other, so that a
+    /// judge cannot get by with calling one right and one wrong.
+    pub(crate) const TAUGHT: Self = Self {
+        shared: 0.20,
+        split: 0.45,
+    };
+}
+
 /// Share of responses with a wrong fact among pairs that are not split.
 const WRONG: f32 = 0.40;
 /// Share of ties wanted among pairs that are no twins.
@@ -37,15 +56,16 @@ struct Plan {
 pub(crate) fn pair(
     scene: &Scene,
     question: &Question,
+    mix: Mix,
     rng: &mut impl Dice,
 ) -> [WrittenResponse; 2] {
     let relation = rng.unit();
-    let facts = if relation < TWINS + SHARED {
+    let facts = if relation < TWINS + mix.shared {
         let wrong = lot(rng);
         let facts = claim::facts(question, scene, wrong, rng);
         [facts.clone(), facts]
     } else {
-        two_facts(scene, question, rng)
+        two_facts(scene, question, mix.split, rng)
     };
     if relation < TWINS {
         let [facts, _] = facts;
@@ -83,8 +103,13 @@ pub(crate) fn pair(
 }
 
 /// The facts of two responses, mostly not equally right.
-fn two_facts(scene: &Scene, question: &Question, rng: &mut impl Dice) -> [Vec<Fact>; 2] {
-    let wrong = if rng.chance(SPLIT) {
+fn two_facts(
+    scene: &Scene,
+    question: &Question,
+    split: f32,
+    rng: &mut impl Dice,
+) -> [Vec<Fact>; 2] {
+    let wrong = if rng.chance(split) {
         let two = question.kind.concerns().len() > 1;
         match rng.unit() {
             d if two && d < 0.2 => [Wrong::Some, Wrong::All],

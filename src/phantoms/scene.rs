@@ -187,6 +187,27 @@ impl Scene {
         self.lesions.len()
     }
 
+    /// Where the lesions are, in a grid of `n·n` patches, row by row: 0 nothing, 1 part of a lesion,
+    /// 2 the middle of one.
+    pub fn marks(&self, n: usize) -> Vec<usize> {
+        let step = SIDE as f32 / n as f32;
+        let mark = |row: usize, column: usize| {
+            let (left, top) = (column as f32 * step, row as f32 * step);
+            let reach = |lesion: &Lesion| {
+                let dx = lesion.x - lesion.x.clamp(left, left + step);
+                let dy = lesion.y - lesion.y.clamp(top, top + step);
+                match dx * dx + dy * dy {
+                    0.0 => 2,
+                    // A rim of less than a third is not seen in the patch.
+                    d if d.sqrt() < lesion.radius * 0.7 => 1,
+                    _ => 0,
+                }
+            };
+            self.lesions.iter().map(reach).max().unwrap_or(0)
+        };
+        (0..n * n).map(|i| mark(i / n, i % n)).collect()
+    }
+
     /// The scene as class numbers.
     pub fn attributes(&self) -> Attributes {
         Attributes {

@@ -186,7 +186,7 @@ fn analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> St
         Criterion::FactualAccuracy => {
             let silent = evasive || claim.short.is_empty() || claim.answered == 0;
             let claimed = if silent { "nothing" } else { &claim.short };
-            format!("Claims {claimed}; the image shows {}.", claim.truth)
+            finding(claimed, &claim.truth, score)
         }
         Criterion::AddressingMultipleConcerns if score == 2 && !claim.left_out.is_empty() => {
             format!("Leaves out the {}.", claim.left_out)
@@ -196,6 +196,18 @@ fn analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> St
         }
         _ => phrase(criterion, score).to_owned(),
     }
+}
+
+/// The analysis of factual accuracy: what the response claims, what the image shows, and whether
+/// they agree, as far as `score` says.
+pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
+    let agreement = match score {
+        0 => "nothing to compare",
+        1 => "they differ",
+        5 => "they agree",
+        _ => "they agree in part",
+    };
+    format!("Claims {claimed}; the image shows {shown}: {agreement}.")
 }
 
 /// The final rating: the lowest of the scores, those of expression counting one point more.
@@ -245,7 +257,7 @@ mod tests {
         assert_eq!(written.score(Criterion::FactualAccuracy), 1);
         assert_eq!(
             written.ratings[4].1.analysis,
-            "Claims left; the image shows right."
+            "Claims left; the image shows right: they differ."
         );
         assert_eq!(written.conclusion.analysis, "Weakest: Factual Accuracy 1.");
         assert_eq!(written.conclusion.score, 1);
@@ -267,7 +279,7 @@ mod tests {
         assert!(!written.text.contains("liver"));
         assert_eq!(
             written.ratings[4].1.analysis,
-            "Claims nothing; the image shows right."
+            "Claims nothing; the image shows right: nothing to compare."
         );
         assert_eq!(written.score(Criterion::AddressingMultipleConcerns), 0);
         assert_eq!(written.conclusion.score, 0);

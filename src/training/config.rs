@@ -65,6 +65,9 @@ pub struct StageConfig {
     /// The share of question-answering sequences in a stage of evaluations.
     #[serde(default)]
     pub answering: f64,
+    /// The share of sequences in which given claims and findings are compared, without a case.
+    #[serde(default)]
+    pub comparing: f64,
 }
 
 /// What a stage learns.
@@ -133,9 +136,10 @@ impl TrainConfig {
                     stage.name
                 );
             }
-            if !(0.0..=1.0).contains(&stage.real) || !(0.0..=1.0).contains(&stage.answering) {
+            let shares = [stage.real, stage.answering, stage.comparing];
+            if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
                 bail!(
-                    "stage {}: real and answering are shares from 0 to 1",
+                    "stage {}: real, answering and comparing are shares from 0 to 1",
                     stage.name
                 );
             }

@@ -2,8 +2,10 @@
 //!
 //! The mathematics is in `acem3_experts::train`; here are data sets, phantoms and files.
 
+mod asked;
 mod config;
 mod export;
+mod live;
 mod phantom_lessons;
 mod pixels;
 mod real_lessons;
@@ -14,6 +16,7 @@ mod teacher;
 mod vocabulary;
 
 pub use config::{StageConfig, StageKind, TrainConfig, TrainPaths};
+pub use live::Live;
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +42,7 @@ pub const MEMBERS: [&str; 4] = [
 
 /// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
 /// in `paths.out`.
-pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
+pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()> {
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
     same_training(config, &paths.out)?;
@@ -49,7 +52,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
         .as_deref()
         .map(|data| RealLessons::load(data, side))
         .transpose()?;
-    let teacher = Teacher::new(config.seed, side, real);
+    let teacher = Teacher::new(config.seed, &config.model.vision, real);
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut start = Parameters::fresh(config.seed);
@@ -75,6 +78,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
                 member,
                 name,
                 out,
+                live,
             };
             if !run.checkpoint().exists() {
                 run.run(&copy(&before)?)?;
@@ -87,7 +91,14 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths) -> Result<()> {
             }
         }
     }
-    export::export(config, &last, &paths.out)
+    live.end();
+    export::export(config, &last, &paths.out)?;
+    let panel = paths.out.join("panel");
+    live.note(&format!(
+        "the panel is in {0}\nhint: `acem3 train eval --panel {0}` says what it is worth",
+        panel.display()
+    ));
+    Ok(())
 }
 
 /// Keeps the configuration beside its checkpoints, and refuses to go on with another one: stages
@@ -131,4 +142,22 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(TextTokenizer::parse(&json)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_configuration_is_refused_in_a_used_folder() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let mut config = TrainConfig::read(&path).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        same_training(&config, out.path()).unwrap();
+        same_training(&config, out.path()).unwrap();
+        config.stages[0].rate *= 2.0;
+        let error = same_training(&config, out.path()).unwrap_err().to_string();
+        assert!(error.contains("train.toml: the checkpoints"), "{error}");
+        assert!(error.contains("hint: name another folder"), "{error}");
+    }
 }

@@ -7,19 +7,20 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::pixels::drawn;
-use super::taught::{Pixels, TaughtPair};
-use crate::phantoms::{draw, phantom, scene};
+use super::taught::{Pixels, TaughtPair, TaughtResponse};
+use crate::phantoms::{draw, practice, practice_responses, scene};
 
 /// Questions asked about one image in one sequence.
 const QUESTIONS: usize = 8;
 
-/// An image with its five attributes.
-pub(super) fn observation(seed: u64, index: u64, side: usize) -> Result<Observation> {
+/// An image with its five attributes, and its lesions in a grid of `grid·grid` patches.
+pub(super) fn observation(seed: u64, index: u64, side: usize, grid: usize) -> Result<Observation> {
     let scene = scene(seed, index);
     let classes = scene.attributes().classes().into_iter().map(Some).collect();
     Ok(Observation {
         pixels: drawn(&draw(&scene), side)?,
         classes,
+        marks: scene.marks(grid),
     })
 }
 
@@ -43,7 +44,7 @@ pub(super) fn answers(
 
 /// A judged pair, in either order.
 pub(super) fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> Result<TaughtPair> {
-    let phantom = phantom(seed, index);
+    let phantom = practice(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {
         responses.reverse();
@@ -53,4 +54,12 @@ pub(super) fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> 
         question: phantom.question.text,
         responses,
     })
+}
+
+/// The responses of some cases with their evaluations, without images.
+pub(super) fn responses(
+    seed: u64,
+    indices: std::ops::Range<u64>,
+) -> impl Iterator<Item = TaughtResponse> {
+    indices.flat_map(move |index| practice_responses(seed, index).map(Into::into))
 }

@@ -2,22 +2,23 @@
 //! plausible wrong ones.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acem3_experts::Criterion;
 use acem3_experts::train::Observation;
 use acem3_vision::Limits;
-use anyhow::{Context, Result};
+use anyhow::{Error, Result};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
+use super::asked::Asked;
 use super::pixels::{jitter, pixels};
 use super::taught::{Pixels, TaughtPair, TaughtResponse};
-use crate::cases::ImageSource;
 use crate::examples::{
     ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
 };
+use crate::images::Images;
 use crate::phantoms::rules::phrase;
 use crate::phantoms::table::RULES;
 use crate::phantoms::{Claim, Defect, style};
@@ -27,6 +28,8 @@ const QUESTIONS: usize = 8;
 /// How often the finding of a factual analysis is a wrong one that is read but not learned. A small
 /// model's own findings on real images are often wrong, and its scores should allow for that.
 const DOUBTFUL: f64 = 0.25;
+/// How often both responses say the same, right or wrong.
+const SAME: f64 = 0.15;
 /// Rows of the Path-VQA development set whose model answers may be trained on.
 const TRAINED_ROWS: std::ops::Range<u64> = 0..1000;
 /// Words of a real model's answer that are kept.
@@ -43,6 +46,7 @@ pub(super) struct RealLessons {
     side: usize,
     organs: Vec<String>,
     modalities: Vec<String>,
+    asked: Asked,
 }
 
 impl RealLessons {
@@ -50,12 +54,14 @@ impl RealLessons {
     pub(super) fn load(data: &Path, side: usize) -> Result<Self> {
         let mut items = load_real(data, RealSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
+        let mut files = Images::new(PathBuf::new(), Limits::default());
         let mut images = HashMap::new();
         let pictured = items.iter().map(|i| (&i.image_key, &i.image));
         let pictured = pictured.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
         for (key, image) in pictured {
             if !images.contains_key(key) {
-                images.insert(key.clone(), decode(image, side)?);
+                let image = files.load(image).map_err(Error::msg)?;
+                images.insert(key.clone(), pixels(&image.decoded, side)?);
             }
         }
         items.retain(|i| i.answer.split_whitespace().count() <= WORDS);
@@ -77,6 +83,7 @@ impl RealLessons {
             wrong: WrongAnswers::new(&items),
             organs: names(|i| i.organ.as_ref()),
             modalities: names(|i| i.modality.as_ref()),
+            asked: Asked::new(&items),
             images,
             model_pairs,
             items,
@@ -84,9 +91,10 @@ impl RealLessons {
         })
     }
 
-    /// Numbers of classes of the organ and of the modality.
-    pub(super) fn classes(&self) -> [usize; 2] {
-        [self.organs.len().max(1), self.modalities.len().max(1)]
+    /// Numbers of classes of the organ, of the modality, and of each frequent question.
+    pub(super) fn classes(&self) -> Vec<usize> {
+        let named = [self.organs.len().max(1), self.modalities.len().max(1)];
+        named.into_iter().chain(self.asked.sizes()).collect()
     }
 
     /// Texts the tokenizer learns from.
@@ -99,9 +107,9 @@ impl RealLessons {
         rows.chain(answers.map(|r| r.text.clone()))
     }
 
-    /// An image with its organ and modality; `before` attributes of other sources are unknown.
+    /// An image with its organ, its modality and what is often asked; `before` attributes of other sources are unknown.
     pub(super) fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
-        let item = self.items.get(*self.by_image.choose(rng)?.first()?)?;
+        let item = self.draw_item(rng)?;
         let class = |names: &[String], name: &Option<String>| {
             name.as_ref()
                 .and_then(|name| names.binary_search(name).ok())
@@ -109,9 +117,11 @@ impl RealLessons {
         let mut classes = vec![None; before];
         classes.push(class(&self.organs, &item.organ));
         classes.push(class(&self.modalities, &item.modality));
+        classes.extend(self.asked.classes(&item.image_key));
         Some(Observation {
             pixels: self.jittered(&item.image_key, rng)?,
             classes,
+            marks: Vec::new(),
         })
     }
 
@@ -143,7 +153,7 @@ impl RealLessons {
         let item = self.draw_item(rng)?;
         let wrong = self.wrong.draw(item, rng)?;
         let mut said = [(item.answer.clone(), true), (wrong.clone(), false)];
-        if rng.random_bool(0.1) {
+        if rng.random_bool(SAME) {
             let same = said[usize::from(rng.random_bool(0.5))].clone();
             said = [same.clone(), same];
         }
@@ -164,7 +174,7 @@ impl RealLessons {
                 .draw(item, rng)
                 .filter(|_| rng.random_bool(DOUBTFUL))
             {
-                doubt(&mut response, &item.answer, &other);
+                doubt(&mut response, &claim.short, &other.to_lowercase());
             }
             response
         });
@@ -202,7 +212,7 @@ impl RealLessons {
             // Real answers carry no courtesy; the generator's own closing words are not in them.
             neutral(&mut response);
             if rng.random_bool(DOUBTFUL) {
-                doubt(&mut response, &truth, other);
+                doubt(&mut response, said, other);
             }
             response
         });
@@ -263,13 +273,15 @@ fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
         .collect()
 }
 
-fn doubt(response: &mut TaughtResponse, truth: &str, other: &str) {
+/// Puts another finding into the factual analysis, to be read and not to be learned.
+fn doubt(response: &mut TaughtResponse, claimed: &str, shown: &str) {
     let at = Criterion::ALL
         .iter()
         .position(|c| *c == Criterion::FactualAccuracy);
-    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at)) {
-        let shows = |what: &str| format!("the image shows {}.", what.to_lowercase());
-        rating.analysis = rating.analysis.replace(&shows(truth), &shows(other));
+    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
+        && rating.score > 0
+    {
+        rating.analysis = style::finding(claimed, shown, if claimed == shown { 5 } else { 1 });
         rating.learned = false;
     }
 }
@@ -284,17 +296,4 @@ fn neutral(response: &mut TaughtResponse) {
         rating.score = 4;
         rating.analysis = String::from(phrase(Criterion::ToneAndEmpathy, 4));
     }
-}
-
-fn decode(source: &ImageSource, side: usize) -> Result<Pixels> {
-    let (name, bytes) = match source {
-        ImageSource::File(path) => {
-            let name = path.display().to_string();
-            let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
-            (name, bytes.into())
-        }
-        ImageSource::Bytes { name, bytes } => (name.clone(), bytes.clone()),
-    };
-    let image = acem3_vision::decode(&bytes, &Limits::default()).with_context(|| name)?;
-    pixels(&image, side)
 }

@@ -5,16 +5,19 @@ use acem3_experts::prompt::{
     BranchPrompts, Format, JudgeInput, Piece, Rubric, Slot, TokenStep, free_text, slots,
 };
 use acem3_experts::train::Sequence;
-use acem3_experts::{Aspect, TextTokenizer};
+use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
 use super::config::TrainConfig;
 use super::taught::{Pixels, TaughtPair, TaughtRating};
 use super::vocabulary::ANSWER;
 
-/// What an error costs at a score, at a finding (a factual analysis), and elsewhere.
+/// What an error costs at a score and at an analysis, which is one of a few sentences.
 const SCORE_WEIGHT: f32 = 2.0;
-const ANALYSIS_WEIGHT: f32 = 1.0;
+const ANALYSIS_WEIGHT: f32 = 0.7;
+/// The same for factual accuracy, and for short answers: these need a look at the image.
+const FACT_SCORE_WEIGHT: f32 = 4.0;
+const FACT_WEIGHT: f32 = 1.5;
 
 /// What is read, and what is written then: tokens, each with what an error at it costs.
 type Exercise = (Vec<Slot>, Vec<(u32, f32)>);
@@ -121,8 +124,8 @@ impl Scribe {
             Some(at) => pieces[at.saturating_sub(1)..=at + 1].to_vec(),
             None => pieces[..1].to_vec(),
         };
-        let mut sequence =
-            Sequence::new(&slots(&head, &self.tokenizer)?, pixels, self.image_tokens);
+        let head = slots(&head, &self.tokenizer)?;
+        let mut sequence = Sequence::new(&head, pixels, self.image_tokens);
         for (question, answer) in facts {
             let asked = self
                 .tokenizer
@@ -133,8 +136,39 @@ impl Scribe {
             sequence.branch(
                 asked
                     .map(|t| (t, 0.0))
-                    .chain(answered.into_iter().map(|t| (t, ANALYSIS_WEIGHT))),
+                    .chain(answered.into_iter().map(|t| (t, FACT_WEIGHT))),
             );
+        }
+        Ok(sequence)
+    }
+
+    /// Factual ratings without a case, each a branch of its own: given what is claimed and what the
+    /// image shows, whether they agree, and the score.
+    pub(super) fn comparisons(&self, ratings: &[TaughtRating]) -> Result<Sequence> {
+        let input = JudgeInput {
+            image: false,
+            question: "",
+            responses: ["", ""],
+        };
+        let pieces = self.branches.pieces(Aspect::Expression, &input)?;
+        let head = slots(&pieces[..1], &self.tokenizer)?;
+        let mut sequence = Sequence::new(&head, None, self.image_tokens);
+        let member = Aspect::ALL
+            .iter()
+            .position(|a| *a == Aspect::MedicalKnowledge);
+        for rating in ratings {
+            let mut tokens = self.filled(member.unwrap_or_default(), &[rating])?;
+            // Claim and finding cannot be known without a case.
+            let given = free_text(&rating.analysis);
+            let given = given.rsplit_once(':').map_or("", |(given, _)| given);
+            let mut unknown = self.tokenizer.free(given)?.len() + 1;
+            for (_, weight) in &mut tokens {
+                if *weight > 0.0 && unknown > 0 {
+                    *weight = 0.0;
+                    unknown -= 1;
+                }
+            }
+            sequence.branch(tokens);
         }
         Ok(sequence)
     }
@@ -146,16 +180,16 @@ impl Scribe {
         let mut current = ratings.next();
         for step in &self.formats[member].1 {
             let Some(rating) = current else { break };
+            let (analysis, score) = weights(rating.criterion);
             match step {
                 TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
                 TokenStep::Free => {
-                    let weight = if rating.learned { ANALYSIS_WEIGHT } else { 0.0 };
+                    let weight = if rating.learned { analysis } else { 0.0 };
                     let text = self.tokenizer.free(&free_text(&rating.analysis))?;
                     tokens.extend(text.into_iter().map(|t| (t, weight)));
                 }
                 TokenStep::Score(scores) => {
-                    let score = scores[usize::from(rating.score.min(5))];
-                    tokens.push((score, SCORE_WEIGHT));
+                    tokens.push((scores[usize::from(rating.score.min(5))], score));
                     current = ratings.next();
                 }
             }
@@ -174,6 +208,14 @@ impl Scribe {
     /// Whether a target counts in the accuracy: scores, and the only tokens of short answers.
     pub(super) fn is_counted(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
+    }
+}
+
+/// What errors at the analysis and at the score of a criterion cost.
+fn weights(criterion: Option<Criterion>) -> (f32, f32) {
+    match criterion {
+        Some(Criterion::FactualAccuracy) => (FACT_WEIGHT, FACT_SCORE_WEIGHT),
+        _ => (ANALYSIS_WEIGHT, SCORE_WEIGHT),
     }
 }
 
@@ -229,7 +271,7 @@ mod tests {
     fn a_lesson_reads_as_the_judging_it_prepares_for() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let config = TrainConfig::read(&path).unwrap();
-        let teacher = Teacher::new(3, 32, None);
+        let teacher = Teacher::new(3, &config.model.vision, None);
         let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
         let scribe = Scribe::new(&config, TextTokenizer::new(trained), 5).unwrap();
         let pair = phantom_lessons::pair(1, 2, 32, &mut ChaCha8Rng::seed_from_u64(4)).unwrap();

@@ -14,12 +14,11 @@ use anyhow::{Context, Result};
 use candle::Device;
 
 use super::config::{StageConfig, StageKind, TrainConfig};
+use super::live::Live;
 use super::scribe::Scribe;
 use super::teacher::Teacher;
-use crate::progress::say;
 
-/// How often progress is reported, and how often a checkpoint is written.
-const REPORT: Duration = Duration::from_secs(15);
+/// How often a checkpoint is written.
 const SAVE: Duration = Duration::from_secs(180);
 /// Examples of the validation, which are never trained on.
 const VALIDATION: u64 = 48;
@@ -41,6 +40,8 @@ pub(super) struct Stage<'a> {
     pub(super) name: String,
     /// The folder of checkpoints.
     pub(super) out: &'a Path,
+    /// Where a person looks on.
+    pub(super) live: &'a Live,
 }
 
 enum Learner {
@@ -81,7 +82,7 @@ impl Stage<'_> {
         let mut trainer = Trainer::new(optimizer, schedule, self.settings.clip);
         if resumed {
             load_checkpoint(&running, Some(&mut trainer.optimizer))?;
-            say(&format!(
+            self.live.note(&format!(
                 "{}: resumed at step {}",
                 self.name,
                 trainer.steps()
@@ -102,6 +103,8 @@ impl Stage<'_> {
         (parameters, running): (&Parameters, &Path),
     ) -> Result<()> {
         let mut journal = Journal::open(self.out, &self.name)?;
+        self.live
+            .stage(&self.name, trainer.steps(), self.settings.steps);
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let mut window = Window::default();
         while trainer.steps() < self.settings.steps {
@@ -109,9 +112,10 @@ impl Stage<'_> {
             let examples = self.examples(at..at + self.settings.batch as u64)?;
             window.add(self.step(learner, trainer, &examples)?);
             let last = trainer.steps() == self.settings.steps;
-            if last || reported.elapsed() > REPORT {
+            if last || reported.elapsed() > self.live.pause() {
                 let left = self.settings.steps - trainer.steps();
-                window.report(&self.name, trainer.steps(), left, &mut journal)?;
+                let state = window.report(trainer.steps(), left, &mut journal)?;
+                self.live.report(&self.name, trainer.steps(), &state);
                 window = Window::default();
                 reported = Instant::now();
             }
@@ -200,7 +204,7 @@ impl Stage<'_> {
         let size = self.config.micro_batch;
         match (learner, examples) {
             (Learner::Observer(observer), Examples::Images(images)) => {
-                let shards: Vec<_> = images.chunks(size * 8).collect();
+                let shards: Vec<_> = images.chunks(size * 4).collect();
                 trainer.step(&shards, |shard| observer.loss(shard))
             }
             (Learner::Student(student), Examples::Sequences(sequences)) => {
@@ -237,7 +241,7 @@ impl Stage<'_> {
         }
         let (loss, accuracy) = (sum / f64::max(weight, 1e-9), hits.0 / f64::max(hits.1, 1.0));
         let shares: Vec<String> = classes.iter().map(|s| format!("{s:.2}")).collect();
-        say(&format!(
+        self.live.note(&format!(
             "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {}",
             self.name,
             shares.join(" ")
@@ -306,19 +310,19 @@ impl Window {
         self.tokens += report.tokens;
     }
 
-    fn report(&self, name: &str, step: u64, left: u64, journal: &mut Journal) -> Result<()> {
+    fn report(&self, step: u64, left: u64, journal: &mut Journal) -> Result<String> {
         let n = self.steps.max(1) as f64;
         let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
         let (loss, accuracy, norm) = (self.loss / n, self.accuracy / n, self.norm / n);
         let speed = self.tokens as f64 / seconds;
         let minutes = left as f64 * seconds / n / 60.0;
-        say(&format!(
-            "{name}: step {step}, loss {loss:.4}, accuracy {accuracy:.4}, gradient {norm:.2}, rate {:.2e}, {speed:.0} tokens/s, {minutes:.0} min left",
-            self.rate
-        ));
         journal.line(&serde_json::json!({
             "step": step, "loss": loss, "accuracy": accuracy, "gradient_norm": norm,
             "rate": self.rate, "tokens_per_second": speed,
-        }))
+        }))?;
+        Ok(format!(
+            "loss {loss:.4}, accuracy {accuracy:.4}, gradient {norm:.2}, rate {:.2e}, {speed:.0} tokens/s, {minutes:.0} min left",
+            self.rate
+        ))
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct TaughtResponse {
 /// An analysis and a score, and whether the analysis is learned or only read.
 #[derive(Clone, Debug)]
 pub(super) struct TaughtRating {
+    /// What is rated; `None` for a conclusion.
+    pub(super) criterion: Option<Criterion>,
     /// The reason.
     pub(super) analysis: String,
     /// 0 to 5.
@@ -43,9 +45,10 @@ pub(super) struct TaughtRating {
     pub(super) learned: bool,
 }
 
-impl From<TargetRating> for TaughtRating {
-    fn from(rating: TargetRating) -> Self {
+impl TaughtRating {
+    fn new(criterion: Option<Criterion>, rating: TargetRating) -> Self {
         Self {
+            criterion,
             analysis: rating.analysis,
             score: rating.score,
             learned: true,
@@ -55,15 +58,22 @@ impl From<TargetRating> for TaughtRating {
 
 impl From<WrittenResponse> for TaughtResponse {
     fn from(written: WrittenResponse) -> Self {
+        let ratings = written.ratings.into_iter();
         Self {
             text: written.text,
-            ratings: written
-                .ratings
-                .into_iter()
-                .map(|(_, rating)| rating.into())
+            ratings: ratings
+                .map(|(criterion, rating)| TaughtRating::new(Some(criterion), rating))
                 .collect(),
-            conclusion: written.conclusion.into(),
+            conclusion: TaughtRating::new(None, written.conclusion),
         }
+    }
+}
+
+impl TaughtResponse {
+    /// The rating of factual accuracy.
+    pub(super) fn finding(&self) -> Option<&TaughtRating> {
+        let wanted = Some(Criterion::FactualAccuracy);
+        self.ratings.iter().find(|r| r.criterion == wanted)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The examples of a stage, each a pure function of the seed and its number.
 
 use acem3_experts::train::{Observation, Sequence};
+use acem3_vision::VisionConfig;
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,34 +10,41 @@ use super::config::{StageConfig, StageKind};
 use super::phantom_lessons;
 use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
+use super::taught::{TaughtRating, TaughtResponse};
 use crate::phantoms::Attributes;
 
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
 
+/// How often a pair teaches expression, relevance or the conclusion beside medical knowledge: they
+/// need no look at the image, and are learned much sooner.
+const EASY: f64 = 0.15;
+/// Cases whose factual ratings are compared in one sequence.
+const COMPARED: u64 = 8;
+
 /// Draws examples.
 pub(super) struct Teacher {
     seed: u64,
     side: usize,
+    grid: usize,
     real: Option<RealLessons>,
 }
 
 impl Teacher {
-    /// A teacher with or without real data, for images of `side` pixels.
-    pub(super) fn new(seed: u64, side: usize, real: Option<RealLessons>) -> Self {
-        Self { seed, side, real }
+    /// A teacher with or without real data, for the images that a vision tower takes.
+    pub(super) fn new(seed: u64, vision: &VisionConfig, real: Option<RealLessons>) -> Self {
+        Self {
+            seed,
+            side: vision.image_size,
+            grid: vision.image_size / vision.patch_size.max(1),
+            real,
+        }
     }
 
     /// Numbers of classes of every attribute an encoder learns.
     pub(super) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
-        classes.extend(
-            self.real
-                .as_ref()
-                .map(RealLessons::classes)
-                .into_iter()
-                .flatten(),
-        );
+        classes.extend(self.real.iter().flat_map(RealLessons::classes));
         classes
     }
 
@@ -67,7 +75,12 @@ impl Teacher {
         {
             return Ok(found);
         }
-        phantom_lessons::observation(self.phantom_seed(), number(stage, index), self.side)
+        phantom_lessons::observation(
+            self.phantom_seed(),
+            number(stage, index),
+            self.side,
+            self.grid,
+        )
     }
 
     /// The sequences of number `index`.
@@ -81,6 +94,10 @@ impl Teacher {
         let mut rng = self.rng(stage, index);
         let number = number(stage, index);
         let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
+        if rng.random_bool(stage.comparing) {
+            let ratings = self.ratings(real, number, &mut rng);
+            return Ok(vec![scribe.comparisons(&ratings)?]);
+        }
         if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
             let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
                 Some(found) => found,
@@ -93,6 +110,25 @@ impl Teacher {
             None => phantom_lessons::pair(self.phantom_seed(), number, self.side, &mut rng)?,
         };
         scribe.evaluations(&pair, lessons(member, &mut rng))
+    }
+
+    /// Factual ratings of many responses.
+    fn ratings(
+        &self,
+        real: Option<&RealLessons>,
+        number: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<TaughtRating> {
+        let responses: Vec<TaughtResponse> = if let Some(real) = real {
+            let pairs = (0..COMPARED).filter_map(|_| real.pair(rng));
+            pairs.flat_map(|pair| pair.responses).collect()
+        } else {
+            let first = number.wrapping_mul(COMPARED);
+            let indices = first..first.wrapping_add(COMPARED);
+            phantom_lessons::responses(self.phantom_seed(), indices).collect()
+        };
+        let findings = responses.iter().filter_map(TaughtResponse::finding);
+        findings.filter(|r| r.learned).cloned().collect()
     }
 
     fn phantom_seed(&self) -> u64 {
@@ -111,8 +147,7 @@ fn number(stage: &StageConfig, index: u64) -> u64 {
     (name_hash(&stage.name) << 32).wrapping_add(index)
 }
 
-/// All members' lessons are shared out over the examples; the costlier and easier ones come less
-/// often. A single member learns its own alone.
+/// All members' lessons are shared out over the examples. A single member learns its own alone.
 fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
     match member {
         Some(3) => Lessons {
@@ -124,8 +159,8 @@ fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
             conclusion: false,
         },
         None => Lessons {
-            branches: [rng.random_bool(0.5), true, rng.random_bool(0.5)],
-            conclusion: rng.random_bool(0.35),
+            branches: [rng.random_bool(EASY), true, rng.random_bool(EASY)],
+            conclusion: rng.random_bool(EASY),
         },
     }
 }

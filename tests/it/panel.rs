@@ -61,6 +61,31 @@ fn a_folder_with_the_same_files_is_the_same_judge() {
 }
 
 #[test]
+fn another_weight_or_word_is_another_name() {
+    let name = |dir: &Path| {
+        let files = PanelFiles::Folder(dir.to_owned());
+        let panel = Panel::load(&files, false, &Device::Cpu).unwrap();
+        let options = Options {
+            single_order: false,
+        };
+        Bench::new(panel, options).name()
+    };
+    let before = copy();
+    let weight = copy();
+    let path = weight.path().join("conclusion.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    // The last byte belongs to a half-precision number; its sign alone is changed.
+    *bytes.last_mut().unwrap() ^= 0x80;
+    fs::write(path, bytes).unwrap();
+    let word = copy();
+    edit(word.path(), "analysis_tokens = ", "analysis_tokens = 1");
+    let names = [before, weight, word].map(|dir| name(dir.path()));
+    assert_ne!(names[0], names[1]);
+    assert_ne!(names[0], names[2]);
+    assert_ne!(names[1], names[2]);
+}
+
+#[test]
 fn damage_is_named() {
     let missing = error_after(|dir| fs::remove_file(dir.join("conclusion.safetensors")).unwrap());
     assert!(missing.contains("conclusion.safetensors"), "{missing}");

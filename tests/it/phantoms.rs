@@ -93,7 +93,7 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
     let (claimed, truth) = rest
         .split_once("; the image shows ")
         .expect("the form of the analysis");
-    let truth = truth.strip_suffix('.').expect("the form of the analysis");
+    let (truth, agreement) = truth.split_once(": ").expect("the form of the analysis");
     let known: BTreeSet<String> = phantom
         .scene
         .facts()
@@ -117,7 +117,15 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
             assert!(text.contains(word), "{word:?} of {claimed:?} in {text:?}");
         }
     }
-    match response.score(Criterion::FactualAccuracy) {
+    let score = response.score(Criterion::FactualAccuracy);
+    let said = match score {
+        0 => "nothing to compare.",
+        1 => "they differ.",
+        5 => "they agree.",
+        _ => "they agree in part.",
+    };
+    assert_eq!(agreement, said);
+    match score {
         5 => assert!(truth.contains(claimed) || claimed.split(", ").all(|c| truth.contains(c))),
         0 => assert_eq!(claimed, "nothing"),
         _ => assert_ne!(claimed, truth),

@@ -35,6 +35,13 @@ struct Node {
     used: u64,
 }
 
+/// A stage that is not known yet: its key, what comes in, and the caches of the stages before it.
+struct Fresh {
+    key: Key,
+    x: Tensor,
+    cache: KvCache,
+}
+
 /// Computed stages of prompts. They are only reused where all stages before them are the same, and
 /// they change no result.
 #[derive(Default)]
@@ -95,7 +102,7 @@ impl Prefixes {
 
     /// Computes the trunk for stages of one level that are not known yet, all in one pass.
     fn trunk_level(&mut self, engine: &Engine, tasks: &[&Task], level: usize) -> Result<(), Error> {
-        let mut fresh: Vec<(Key, Tensor, KvCache)> = Vec::new();
+        let mut fresh: Vec<Fresh> = Vec::new();
         for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
             let key = key(task, level);
             if let Some(node) = self.nodes.get_mut(&key) {
@@ -103,36 +110,22 @@ impl Prefixes {
                 self.reused += 1;
                 continue;
             }
-            if fresh.iter().any(|(known, ..)| *known == key) {
+            if fresh.iter().any(|f| f.key == key) {
                 self.reused += 1;
                 continue;
             }
-            let before = level
-                .checked_sub(1)
-                .and_then(|l| self.nodes.get(&self::key(task, l)));
-            let cache =
-                before.map_or_else(|| KvCache::new(engine.trunk.depth()), |n| n.trunk.fork());
-            fresh.push((key, embed(engine, task, level)?, cache));
-        }
-        if fresh.is_empty() {
-            return Ok(());
+            let cache = self
+                .before(task, level)
+                .map_or_else(|| KvCache::new(engine.trunk.depth()), |n| n.trunk.fork());
+            let x = embed(engine, task, level)?;
+            fresh.push(Fresh { key, x, cache });
         }
         self.computed += fresh.len() as u64;
-        let parts: Vec<&Tensor> = fresh.iter().map(|(_, x, _)| x).collect();
-        let x = Tensor::cat(&parts, 0)?;
-        let lengths: Vec<usize> = parts.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
-        let mut rows: Vec<Row> = fresh
-            .iter_mut()
-            .zip(&lengths)
-            .map(|((_, _, cache), n)| Row { tokens: *n, cache })
-            .collect();
-        let hidden = engine.trunk.forward_cached(&x, &mut rows)?;
-        for ((key, _, cache), place) in fresh.into_iter().zip(stretches(lengths.into_iter())) {
-            let hidden = hidden.narrow(0, place.start, place.len())?.contiguous()?;
-            let trunk = Arc::new(cache);
+        let outputs = in_one_pass(&mut fresh, |x, rows| engine.trunk.forward_cached(x, rows))?;
+        for (Fresh { key, cache, .. }, hidden) in fresh.into_iter().zip(outputs) {
             let node = Node {
-                tokens: place.len(),
-                trunk,
+                tokens: hidden.dim(0)?,
+                trunk: Arc::new(cache),
                 hidden,
                 heads: HashMap::new(),
                 used: self.clock,
@@ -151,40 +144,33 @@ impl Prefixes {
         level: usize,
     ) -> Result<(), Error> {
         let head = engine.head(member)?;
-        let mut fresh: Vec<(Key, Tensor, KvCache)> = Vec::new();
+        let mut fresh: Vec<Fresh> = Vec::new();
         for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
             let key = key(task, level);
             let Some(node) = self.nodes.get(&key) else {
                 continue;
             };
-            if node.heads.contains_key(&member) || fresh.iter().any(|(known, ..)| *known == key) {
+            if node.heads.contains_key(&member) || fresh.iter().any(|f| f.key == key) {
                 continue;
             }
-            let before = level
-                .checked_sub(1)
-                .and_then(|l| self.nodes.get(&self::key(task, l)));
+            let before = self.before(task, level);
             let before = before.and_then(|n| n.heads.get(&member));
             let cache = before.map_or_else(|| KvCache::new(head.depth()), KvCache::fork);
-            fresh.push((key, node.hidden.clone(), cache));
+            let x = node.hidden.clone();
+            fresh.push(Fresh { key, x, cache });
         }
-        if fresh.is_empty() {
-            return Ok(());
-        }
-        let parts: Vec<&Tensor> = fresh.iter().map(|(_, x, _)| x).collect();
-        let x = Tensor::cat(&parts, 0)?;
-        let lengths: Vec<usize> = parts.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
-        let mut rows: Vec<Row> = fresh
-            .iter_mut()
-            .zip(&lengths)
-            .map(|((_, _, cache), n)| Row { tokens: *n, cache })
-            .collect();
-        head.forward_cached(&x, &mut rows)?;
-        for (key, _, cache) in fresh {
+        in_one_pass(&mut fresh, |x, rows| head.forward_cached(x, rows))?;
+        for Fresh { key, cache, .. } in fresh {
             if let Some(node) = self.nodes.get_mut(&key) {
                 node.heads.insert(member, Arc::new(cache));
             }
         }
         Ok(())
+    }
+
+    /// The stage before this one of a prompt, where it is known.
+    fn before(&self, task: &Task, level: usize) -> Option<&Node> {
+        self.nodes.get(&key(task, level.checked_sub(1)?))
     }
 
     /// Forgets the stages that were not used for longest.
@@ -202,6 +188,31 @@ impl Prefixes {
                 .retain(|_, node| node.used > used || node.used == self.clock);
         }
     }
+}
+
+/// Computes stages together; each stage's part of the output.
+fn in_one_pass(
+    fresh: &mut [Fresh],
+    forward: impl FnOnce(&Tensor, &mut [Row]) -> candle::Result<Tensor>,
+) -> Result<Vec<Tensor>, Error> {
+    if fresh.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parts: Vec<&Tensor> = fresh.iter().map(|f| &f.x).collect();
+    let lengths: Vec<usize> = parts.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
+    let x = Tensor::cat(&parts, 0)?;
+    let rows = fresh.iter_mut().zip(&lengths);
+    let mut rows: Vec<Row> = rows
+        .map(|(f, n)| Row {
+            tokens: *n,
+            cache: &mut f.cache,
+        })
+        .collect();
+    let output = forward(&x, &mut rows)?;
+    stretches(lengths.into_iter())
+        .into_iter()
+        .map(|place| Ok(output.narrow(0, place.start, place.len())?.contiguous()?))
+        .collect()
 }
 
 fn key(task: &Task, level: usize) -> Key {

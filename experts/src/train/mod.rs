@@ -11,7 +11,7 @@ mod trainer;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use checkpoint::{load_checkpoint, save_checkpoint};
-pub use observer::{Observation, Observer};
+pub use observer::{MARKS, Observation, Observer};
 pub use parameters::Parameters;
 pub use schedule::Schedule;
 pub use sequence::{Sequence, Target};

@@ -1,4 +1,5 @@
-//! The vision tower in training, alone: attributes of an image told from its class token.
+//! The vision tower in training, alone: attributes of an image told from its class token, and marks
+//! told from the patch they lie in.
 
 use std::sync::Arc;
 
@@ -17,13 +18,22 @@ pub struct Observation {
     pub pixels: Arc<[f32]>,
     /// One entry for each attribute.
     pub classes: Vec<Option<usize>>,
+    /// The mark of each patch, row by row; empty where they are not known.
+    pub marks: Vec<usize>,
 }
 
-/// A vision tower with a linear classifier for each attribute on its first token.
+/// Classes of marks: nothing, part of a lesion, the middle of a lesion.
+pub const MARKS: usize = 3;
+/// What an error at a patch's mark costs; at an attribute it costs one.
+const MARK_WEIGHT: f32 = 0.1;
+
+/// A vision tower with a linear classifier for each attribute on its first token, and one for the
+/// marks on all others.
 pub struct Observer {
     tower: VisionTower,
     weight: Tensor,
     bias: Tensor,
+    marks: (Tensor, Tensor),
     sizes: Vec<usize>,
     side: usize,
     device: Device,
@@ -47,34 +57,73 @@ impl Observer {
             tower: VisionTower::load(&vb.pp("model.vision_tower.vision_model"), config, selection)?,
             weight: vb.get((classes, config.hidden_size), "observer.weight")?,
             bias: vb.get(classes, "observer.bias")?,
+            marks: (
+                vb.get((MARKS, config.hidden_size), "observer.marks.weight")?,
+                vb.get(MARKS, "observer.marks.bias")?,
+            ),
             sizes,
             side: config.image_size,
             device: vb.device().clone(),
         })
     }
 
-    /// Logits of all attributes' classes.
+    /// Features of images: the class token, then the patches.
     ///
     /// # Shapes
-    /// `n` images to `(n, Σ sizes)`.
-    fn logits(&self, observations: &[Observation]) -> Result<Tensor, Error> {
+    /// `n` images to `(n, 1 + patches, c)`.
+    fn features(&self, observations: &[Observation]) -> Result<Tensor, Error> {
         let values: Vec<f32> = observations
             .iter()
             .flat_map(|o| o.pixels.iter().copied())
             .collect();
         let shape = (observations.len(), 3, self.side, self.side);
-        let features = self
+        Ok(self
             .tower
-            .forward(&Tensor::from_vec(values, shape, &self.device)?)?;
+            .forward(&Tensor::from_vec(values, shape, &self.device)?)?)
+    }
+
+    /// Logits of all attributes' classes.
+    ///
+    /// # Shapes
+    /// `(n, 1 + patches, c)` to `(n, Σ sizes)`.
+    fn logits(&self, features: &Tensor) -> Result<Tensor, Error> {
         let first = features.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
         Ok(first.matmul(&self.weight.t()?)?.broadcast_add(&self.bias)?)
     }
 
+    /// The loss at the patches' marks, zero for images whose marks are not known, and its weight.
+    fn mark_loss(
+        &self,
+        features: &Tensor,
+        observations: &[Observation],
+    ) -> Result<(Tensor, f64), Error> {
+        let (n, places, c) = features.dims3()?;
+        let patches = places - 1;
+        let rest = features.narrow(1, 1, patches)?.contiguous()?;
+        let logits = rest
+            .reshape((n * patches, c))?
+            .matmul(&self.marks.0.t()?)?
+            .broadcast_add(&self.marks.1)?;
+        let known = |o: &Observation| o.marks.len() == patches;
+        let mark = |o: &Observation, i: usize| o.marks.get(i).map_or(0, |m| *m as u32);
+        let targets: Vec<u32> = observations
+            .iter()
+            .flat_map(|o| (0..patches).map(move |i| mark(o, i)))
+            .collect();
+        let weights: Vec<f32> = observations
+            .iter()
+            .flat_map(|o| std::iter::repeat_n(MARK_WEIGHT * f32::from(u8::from(known(o))), patches))
+            .collect();
+        let weight = weights.iter().map(|w| f64::from(*w)).sum();
+        Ok((cross_entropy(&logits, &targets, &weights)?, weight))
+    }
+
     /// The summed loss over known attributes.
     pub fn loss(&self, observations: &[Observation]) -> Result<Loss, Error> {
-        let logits = self.logits(observations)?;
-        let mut sum: Option<Tensor> = None;
-        let (mut weight, mut hits) = (0.0, (0.0, 0.0));
+        let features = self.features(observations)?;
+        let logits = self.logits(&features)?;
+        let (mut sum, mut weight) = self.mark_loss(&features, observations)?;
+        let mut hits = (0.0, 0.0);
         let mut start = 0;
         for (attribute, size) in self.sizes.iter().enumerate() {
             let logits = logits.narrow(1, start, *size)?.contiguous()?;
@@ -94,13 +143,8 @@ impl Observer {
                 hits = (hits.0 + if first == target { w } else { 0.0 }, hits.1 + w);
                 weight += w;
             }
-            let loss = cross_entropy(&logits, &targets, &weights)?;
-            sum = Some(match sum {
-                Some(sum) => (sum + loss)?,
-                None => loss,
-            });
+            sum = (sum + cross_entropy(&logits, &targets, &weights)?)?;
         }
-        let sum = sum.ok_or_else(|| Error::Training("no attribute to learn".to_owned()))?;
         let tokens = (observations.len() * self.tower.tokens()) as u64;
         Ok(Loss {
             sum,
@@ -112,7 +156,7 @@ impl Observer {
 
     /// The share of known attributes told right, attribute by attribute.
     pub fn accuracy(&self, observations: &[Observation]) -> Result<Vec<f64>, Error> {
-        let logits = self.logits(observations)?;
+        let logits = self.logits(&self.features(observations)?)?;
         let mut start = 0;
         let mut shares = Vec::with_capacity(self.sizes.len());
         for (attribute, size) in self.sizes.iter().enumerate() {

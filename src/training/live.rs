@@ -1,0 +1,83 @@
+//! What a person sees of a training: a bar on a terminal, a line now and then elsewhere, nothing when
+//! asked. Everything goes to stderr.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::progress::say;
+
+/// The view of a training.
+#[derive(Clone, Debug)]
+pub enum Live {
+    /// A bar, redrawn in place.
+    Bar(ProgressBar),
+    /// Lines.
+    Lines,
+    /// Nothing.
+    Quiet,
+}
+
+impl Live {
+    /// The view that fits stderr, or none.
+    pub fn new(quiet: bool) -> Self {
+        if quiet {
+            return Self::Quiet;
+        }
+        if !io::stderr().is_terminal() {
+            return Self::Lines;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        match ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len}, {wide_msg}") {
+            Ok(style) => Self::Bar(bar.with_style(style)),
+            Err(_) => Self::Lines,
+        }
+    }
+
+    /// How often a report is due.
+    pub(super) fn pause(&self) -> Duration {
+        match self {
+            Self::Bar(_) => Duration::from_secs(2),
+            Self::Lines | Self::Quiet => Duration::from_secs(15),
+        }
+    }
+
+    /// A stage begins, or goes on at a step.
+    pub(super) fn stage(&self, name: &str, at: u64, steps: u64) {
+        if let Self::Bar(bar) = self {
+            bar.set_length(steps);
+            bar.set_position(at);
+            bar.set_prefix(name.to_owned());
+            bar.set_message("the first steps are on their way");
+        }
+    }
+
+    /// How a stage stands at a step.
+    pub(super) fn report(&self, name: &str, at: u64, state: &str) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_position(at);
+                bar.set_message(state.to_owned());
+            }
+            Self::Lines => say(&format!("{name}: step {at}, {state}")),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Something to be kept in view.
+    pub(super) fn note(&self, text: &str) {
+        match self {
+            Self::Bar(bar) => bar.suspend(|| say(text)),
+            Self::Lines => say(text),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(super) fn end(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
