@@ -2,6 +2,10 @@
 //!
 //! Only types live here; what a command does is in [`crate::commands`].
 
+mod encoders;
+
+pub use encoders::EncodersArgs;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -57,6 +61,9 @@ pub enum Command {
     Data(DataArgs),
     /// Train a panel, and measure one
     Train(TrainArgs),
+    /// Compare vision encoders under one budget
+    #[command(after_help = encoders::EXAMPLES)]
+    Encoders(EncodersArgs),
 }
 
 /// How much is said on stderr.

@@ -16,7 +16,8 @@
 //! | what was found | [`summary`] |
 //!
 //! Beside it: [`phantoms`] (images whose right verdict is known), [`examples`] (real questions with a
-//! known better answer), [`training`] (panels from nothing), [`measure`] (what a panel is worth).
+//! known better answer), [`training`] (panels from nothing), [`measure`] (what a panel is worth), [`encoders`] (vision
+//! encoders compared).
 //!
 //! Files, data sets and the terminal exist in this crate alone.
 
@@ -26,6 +27,7 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod device;
+pub mod encoders;
 pub mod examples;
 pub mod exit;
 pub mod folder;

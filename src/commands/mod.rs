@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod data;
+mod encoders;
 mod judge;
 mod train;
 
@@ -15,6 +16,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Judge(args) => judge::run(args, cli.verbosity),
         Command::Data(args) => data::run(args, cli.verbosity),
+        Command::Encoders(args) => encoders::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
     }
 }

@@ -3,8 +3,8 @@
 
 mod interval;
 mod report;
-mod sets;
-mod trial;
+pub(crate) mod sets;
+pub(crate) mod trial;
 
 pub use interval::{Share, share};
 pub use report::{Figures, Report};
@@ -91,7 +91,7 @@ fn of_set(set: &Set, view: &str, verdicts: &[Option<Verdict>]) -> Figures {
         unscored: set.trials.len() - judged.len(),
         order: of(&|k, v| right(k.order, v.order())),
         single_order: of(&single),
-        knowledge: of(&|k, v| right(k.knowledge?, compare(v.aspect(Aspect::MedicalKnowledge)))),
+        knowledge: of(&|k, v| right(k.aspects[1]?, compare(v.aspect(Aspect::MedicalKnowledge)))),
         preferred: of(&|k, v| preferred(k, v.expected())),
         preferred_closed: of(&|k, v| {
             k.closed

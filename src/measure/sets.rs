@@ -28,24 +28,28 @@ const MEASURED_ROWS: Range<u64> = 1000..1500;
 const TRAINED_ROWS: Range<u64> = 0..1000;
 
 /// What is known of a pair.
-pub(super) struct Known {
+pub(crate) struct Known {
     /// Which response is better.
-    pub(super) order: Ordering,
-    /// Which has the better medical knowledge, where that is known.
-    pub(super) knowledge: Option<Ordering>,
+    pub(crate) order: Ordering,
+    /// Which is better in each of the three aspects, in the order of [`Aspect::ALL`], where that is
+    /// known.
+    pub(crate) aspects: [Option<Ordering>; 3],
     /// Whether the question is closed, where that is known.
-    pub(super) closed: Option<bool>,
+    pub(crate) closed: Option<bool>,
 }
 
 /// A named set.
-pub(super) struct Set {
-    pub(super) name: &'static str,
-    pub(super) trials: Vec<Trial>,
-    pub(super) known: Vec<Known>,
+pub(crate) struct Set {
+    pub(crate) name: &'static str,
+    /// Whether the known orders are those of exact final scores, ties among them. If not, only the
+    /// better response is known.
+    pub(crate) exact: bool,
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) known: Vec<Known>,
 }
 
 /// Phantoms, and the held-out parts of the data sets where there is a folder of them.
-pub(super) fn sets(plan: &Plan) -> Result<Vec<Set>> {
+pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
     let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
     if let Some(data) = &plan.data {
         let parts = [
@@ -61,7 +65,8 @@ pub(super) fn sets(plan: &Plan) -> Result<Vec<Set>> {
     Ok(sets)
 }
 
-fn phantoms(n: u64, seed: u64) -> Result<Set> {
+/// Phantoms, whose right verdict is known in every part.
+pub(crate) fn phantoms(n: u64, seed: u64) -> Result<Set> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     for i in 0..n {
         let phantom = phantom(seed, i);
@@ -74,9 +79,7 @@ fn phantoms(n: u64, seed: u64) -> Result<Set> {
         let [a, b] = phantom.responses;
         known.push(Known {
             order: a.conclusion.score.cmp(&b.conclusion.score),
-            knowledge: Some(compare(
-                [&a, &b].map(|r| r.aspect(Aspect::MedicalKnowledge)),
-            )),
+            aspects: Aspect::ALL.map(|aspect| Some(compare([&a, &b].map(|r| r.aspect(aspect))))),
             closed: None,
         });
         let question = phantom.question.text;
@@ -89,9 +92,27 @@ fn phantoms(n: u64, seed: u64) -> Result<Set> {
     }
     Ok(Set {
         name: "phantoms",
+        exact: true,
         trials,
         known,
     })
+}
+
+/// Some questions of SLAKE's validation part.
+pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<Set> {
+    let plan = Plan {
+        phantoms: 0,
+        seed,
+        data: Some(data.to_owned()),
+        limit: usize::try_from(n).unwrap_or(usize::MAX),
+    };
+    let images = &mut ImageFiles::new();
+    references(
+        "SLAKE validate",
+        data,
+        RealSplit::SlakeValidate,
+        (&plan, images),
+    )
 }
 
 /// The reference answer against a plausible wrong one, the better one now first and now second.
@@ -129,12 +150,13 @@ fn references(
         };
         known.push(Known {
             order,
-            knowledge: Some(order),
+            aspects: [None, Some(order), None],
             closed: Some(item.closed),
         });
     }
     Ok(Set {
         name,
+        exact: false,
         trials,
         known,
     })
@@ -159,12 +181,13 @@ fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<S
         };
         known.push(Known {
             order,
-            knowledge: Some(order),
+            aspects: [None, Some(order), None],
             closed: Some(true),
         });
     }
     Ok(Set {
         name: "Path-VQA model answers",
+        exact: false,
         trials,
         known,
     })

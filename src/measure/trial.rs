@@ -15,20 +15,20 @@ use acem3_conclusion::Verdict;
 const BATCH: usize = 16;
 
 /// A pair with what is known of it.
-pub(super) struct Trial {
+pub(crate) struct Trial {
     /// Pairs about equal images have equal keys.
-    pub(super) cluster: String,
+    pub(crate) cluster: String,
     /// The image.
-    pub(super) image: Arc<LoadedImage>,
+    pub(crate) image: Arc<LoadedImage>,
     /// The question.
-    pub(super) question: String,
+    pub(crate) question: String,
     /// Both responses.
-    pub(super) responses: [String; 2],
+    pub(crate) responses: [String; 2],
 }
 
 /// What a judge is shown in place of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
+pub(crate) enum View {
     /// The image itself.
     Own,
     /// A grey image of the same size.
@@ -38,7 +38,7 @@ pub(super) enum View {
 }
 
 /// Judges all trials; `None` where there is no verdict.
-pub(super) fn judge(
+pub(crate) fn judge(
     judge: &mut dyn Judge,
     trials: &[Trial],
     view: View,
@@ -104,7 +104,7 @@ fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
 }
 
 /// An image that is named by its pixels.
-pub(super) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
+pub(crate) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());
     let sha256 = Digest::of(&bytes);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::{Detail, Layout};
 use acem3_experts::train::AdamWConfig;
+use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub struct TrainConfig {
     pub trunk_layers: usize,
     /// The shape of a member.
     pub model: ModelConfig,
+    /// How images are prepared; a square of the tower's size where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ImageProcessor>,
     /// The update.
     #[serde(default)]
     pub optimizer: AdamWConfig,
@@ -105,6 +109,12 @@ impl TrainConfig {
             .with_context(|| format!("{} is not a training configuration", path.display()))?;
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)
+    }
+
+    /// How images are prepared.
+    pub fn processor(&self) -> ImageProcessor {
+        let square = || ImageProcessor::square(self.model.vision.image_size);
+        self.processor.clone().unwrap_or_else(square)
     }
 
     fn check(&self) -> Result<()> {

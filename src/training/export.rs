@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use acem3_experts::train::load_checkpoint;
-use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
@@ -79,7 +78,7 @@ fn spec(config: &TrainConfig) -> PanelSpec {
         layout: config.layout,
         rubric: config.rubric,
         analysis_tokens: ANALYSIS_TOKENS,
-        processor: ImageProcessor::square(config.model.vision.image_size),
+        processor: config.processor(),
         model: config.model.clone(),
         members: Members {
             expression,

@@ -46,13 +46,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
     same_training(config, &paths.out)?;
-    let side = config.model.vision.image_size;
-    let real = paths
-        .data
-        .as_deref()
-        .map(|data| RealLessons::load(data, side))
-        .transpose()?;
-    let teacher = Teacher::new(config.seed, &config.model.vision, real);
+    let teacher = teacher(config, paths)?;
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut start = Parameters::fresh(config.seed);
@@ -99,6 +93,48 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()
         panel.display()
     ));
     Ok(())
+}
+
+fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
+    let side = config.model.vision.image_size;
+    let load = |data: &Path| RealLessons::load(data, side, &config.processor());
+    let real = paths.data.as_deref().map(load).transpose()?;
+    Ok(Teacher::new(config, real))
+}
+
+/// Runs the one stage of a configuration from weights that are there already, what is missing being
+/// drawn; gives all weights then. `member`: the one member that learns, and whose texts are read.
+///
+/// It is what [`train`] does, for those who have a panel and change a part of it.
+pub(crate) fn adapt(
+    config: &TrainConfig,
+    (start, tokenizer): (&Parameters, &[u8]),
+    member: usize,
+    paths: &TrainPaths,
+    live: &Live,
+) -> Result<Parameters> {
+    std::fs::create_dir_all(&paths.out)
+        .with_context(|| format!("cannot create {}", paths.out.display()))?;
+    let teacher = teacher(config, paths)?;
+    let tokenizer = TextTokenizer::parse(tokenizer)?;
+    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    let settings = config.stages.first().context("no stage to run")?;
+    let stage = Stage {
+        config,
+        settings,
+        teacher: &teacher,
+        scribe: &scribe,
+        member: Some(member),
+        name: settings.name.clone(),
+        out: &paths.out,
+        live,
+    };
+    stage.run(&copy(start)?)?;
+    live.end();
+    Ok(Parameters::from_tensors(load_checkpoint(
+        &stage.checkpoint(),
+        None,
+    )?)?)
 }
 
 /// Keeps the configuration beside its checkpoints, and refuses to go on with another one: stages

@@ -1,6 +1,7 @@
 //! What phantoms teach: attributes, answers and evaluations.
 
 use acem3_experts::train::Observation;
+use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -14,11 +15,16 @@ use crate::phantoms::{draw, practice, practice_responses, scene};
 const QUESTIONS: usize = 8;
 
 /// An image with its five attributes, and its lesions in a grid of `grid·grid` patches.
-pub(super) fn observation(seed: u64, index: u64, side: usize, grid: usize) -> Result<Observation> {
+pub(super) fn observation(
+    seed: u64,
+    index: u64,
+    processor: &ImageProcessor,
+    grid: usize,
+) -> Result<Observation> {
     let scene = scene(seed, index);
     let classes = scene.attributes().classes().into_iter().map(Some).collect();
     Ok(Observation {
-        pixels: drawn(&draw(&scene), side)?,
+        pixels: drawn(&draw(&scene), processor)?,
         classes,
         marks: scene.marks(grid),
     })
@@ -28,7 +34,7 @@ pub(super) fn observation(seed: u64, index: u64, side: usize, grid: usize) -> Re
 pub(super) fn answers(
     seed: u64,
     index: u64,
-    side: usize,
+    processor: &ImageProcessor,
     rng: &mut ChaCha8Rng,
 ) -> Result<(Pixels, Vec<(String, String)>)> {
     let scene = scene(seed, index);
@@ -39,18 +45,23 @@ pub(super) fn answers(
         .collect();
     facts.shuffle(rng);
     facts.truncate(QUESTIONS);
-    Ok((drawn(&draw(&scene), side)?, facts))
+    Ok((drawn(&draw(&scene), processor)?, facts))
 }
 
 /// A judged pair, in either order.
-pub(super) fn pair(seed: u64, index: u64, side: usize, rng: &mut ChaCha8Rng) -> Result<TaughtPair> {
+pub(super) fn pair(
+    seed: u64,
+    index: u64,
+    processor: &ImageProcessor,
+    rng: &mut ChaCha8Rng,
+) -> Result<TaughtPair> {
     let phantom = practice(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {
         responses.reverse();
     }
     Ok(TaughtPair {
-        pixels: Some(drawn(&phantom.image, side)?),
+        pixels: Some(drawn(&phantom.image, processor)?),
         question: phantom.question.text,
         responses,
     })

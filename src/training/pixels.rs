@@ -14,16 +14,16 @@ use super::taught::Pixels;
 const SHIFT: i32 = 3;
 
 /// The pixel values of an image, as the panel will see it.
-pub(super) fn pixels(image: &DecodedImage, side: usize) -> Result<Pixels> {
-    let tensor = ImageProcessor::square(side).preprocess(image)?;
+pub(super) fn pixels(image: &DecodedImage, processor: &ImageProcessor) -> Result<Pixels> {
+    let tensor = processor.preprocess(image)?;
     Ok(tensor.flatten_all()?.to_vec1::<f32>()?.into())
 }
 
 /// The pixel values of a drawn image.
-pub(super) fn drawn(image: &RgbImage, side: usize) -> Result<Pixels> {
+pub(super) fn drawn(image: &RgbImage, processor: &ImageProcessor) -> Result<Pixels> {
     let (w, h) = (image.width() as usize, image.height() as usize);
     let decoded = DecodedImage::from_rgb(w, h, image.as_raw().clone());
-    pixels(&decoded.context("the drawn image is empty")?, side)
+    pixels(&decoded.context("the drawn image is empty")?, processor)
 }
 
 /// The same image moved by a few pixels, its contrast and brightness a little changed. It is never

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::Criterion;
 use acem3_experts::train::Observation;
-use acem3_vision::Limits;
+use acem3_vision::{ImageProcessor, Limits};
 use anyhow::{Error, Result};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -51,7 +51,7 @@ pub(super) struct RealLessons {
 
 impl RealLessons {
     /// Reads the train parts under a folder and decodes their images once.
-    pub(super) fn load(data: &Path, side: usize) -> Result<Self> {
+    pub(super) fn load(data: &Path, side: usize, processor: &ImageProcessor) -> Result<Self> {
         let mut items = load_real(data, RealSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
         let mut files = Images::new(PathBuf::new(), Limits::default());
@@ -61,7 +61,7 @@ impl RealLessons {
         for (key, image) in pictured {
             if !images.contains_key(key) {
                 let image = files.load(image).map_err(Error::msg)?;
-                images.insert(key.clone(), pixels(&image.decoded, side)?);
+                images.insert(key.clone(), pixels(&image.decoded, processor)?);
             }
         }
         items.retain(|i| i.answer.split_whitespace().count() <= WORDS);

@@ -271,10 +271,11 @@ mod tests {
     fn a_lesson_reads_as_the_judging_it_prepares_for() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let config = TrainConfig::read(&path).unwrap();
-        let teacher = Teacher::new(3, &config.model.vision, None);
+        let teacher = Teacher::new(&config, None);
         let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
         let scribe = Scribe::new(&config, TextTokenizer::new(trained), 5).unwrap();
-        let pair = phantom_lessons::pair(1, 2, 32, &mut ChaCha8Rng::seed_from_u64(4)).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let pair = phantom_lessons::pair(1, 2, &config.processor(), &mut rng).unwrap();
         let all = Lessons {
             branches: [true; 3],
             conclusion: true,

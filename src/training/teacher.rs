@@ -1,12 +1,12 @@
 //! The examples of a stage, each a pure function of the seed and its number.
 
 use acem3_experts::train::{Observation, Sequence};
-use acem3_vision::VisionConfig;
+use acem3_vision::ImageProcessor;
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::{StageConfig, StageKind};
+use super::config::{StageConfig, StageKind, TrainConfig};
 use super::phantom_lessons;
 use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
@@ -25,18 +25,18 @@ const COMPARED: u64 = 8;
 /// Draws examples.
 pub(super) struct Teacher {
     seed: u64,
-    side: usize,
+    processor: ImageProcessor,
     grid: usize,
     real: Option<RealLessons>,
 }
 
 impl Teacher {
-    /// A teacher with or without real data, for the images that a vision tower takes.
-    pub(super) fn new(seed: u64, vision: &VisionConfig, real: Option<RealLessons>) -> Self {
+    /// The teacher of a training, with or without real data.
+    pub(super) fn new(config: &TrainConfig, real: Option<RealLessons>) -> Self {
         Self {
-            seed,
-            side: vision.image_size,
-            grid: vision.image_size / vision.patch_size.max(1),
+            seed: config.seed,
+            processor: config.processor(),
+            grid: config.model.vision.grid(),
             real,
         }
     }
@@ -78,7 +78,7 @@ impl Teacher {
         phantom_lessons::observation(
             self.phantom_seed(),
             number(stage, index),
-            self.side,
+            &self.processor,
             self.grid,
         )
     }
@@ -101,13 +101,18 @@ impl Teacher {
         if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
             let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
                 Some(found) => found,
-                None => phantom_lessons::answers(self.phantom_seed(), number, self.side, &mut rng)?,
+                None => phantom_lessons::answers(
+                    self.phantom_seed(),
+                    number,
+                    &self.processor,
+                    &mut rng,
+                )?,
             };
             return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
         }
         let pair = match real.and_then(|r| r.pair(&mut rng)) {
             Some(found) => found,
-            None => phantom_lessons::pair(self.phantom_seed(), number, self.side, &mut rng)?,
+            None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, &mut rng)?,
         };
         scribe.evaluations(&pair, lessons(member, &mut rng))
     }

@@ -1,0 +1,120 @@
+//! An encoder that takes part in a comparison.
+
+use acem3_experts::train::Parameters;
+use acem3_vision::{ImageProcessor, Selection, VisionConfig, VisionTower};
+use anyhow::{Context, Result, bail};
+use candle::{Device, Tensor};
+
+use crate::panel::{PANEL_FILE, PanelFiles, PanelSpec};
+
+/// Where a vision tower lies in a member's weights, and in a training's.
+pub(super) const TOWER: &str = "model.vision_tower.";
+
+/// A vision encoder with its weights and its own preprocessing.
+pub struct Candidate {
+    /// The name in tables: as it was asked for.
+    pub name: String,
+    /// The sizes of the encoder.
+    pub config: VisionConfig,
+    /// Which of its states and tokens are features.
+    pub selection: Selection,
+    /// How images are prepared for it.
+    pub processor: ImageProcessor,
+    /// Its weights, under the names of a panel's member.
+    pub weights: Parameters,
+}
+
+impl Candidate {
+    /// The encoder that a name means: `embedded`, `random` or `random:SEED` (the embedded one's sizes
+    /// with weights that were never trained), or the folder of a panel.
+    pub fn open(name: &str) -> Result<Self> {
+        if let Some(seed) = name.strip_prefix("random") {
+            let seed = match seed.strip_prefix(':') {
+                None if seed.is_empty() => 0,
+                None => return Self::of_panel(name, &PanelFiles::find(Some(name))?),
+                Some(seed) => seed.parse().with_context(|| {
+                    format!(
+                        "encoder {name}: `{seed}` is not a seed\nhint: a whole number, as in random:7"
+                    )
+                })?,
+            };
+            let embedded = Self::of_panel(name, &PanelFiles::Embedded)?;
+            let weights = Parameters::fresh(seed);
+            return Ok(Self {
+                weights,
+                ..embedded
+            });
+        }
+        let files = match name {
+            "embedded" => PanelFiles::Embedded,
+            folder => PanelFiles::find(Some(folder)).with_context(|| format!("encoder {name}"))?,
+        };
+        Self::of_panel(name, &files)
+    }
+
+    fn of_panel(name: &str, files: &PanelFiles) -> Result<Self> {
+        let text = files.read(PANEL_FILE)?;
+        let spec = std::str::from_utf8(&text)
+            .context("it is not UTF-8")
+            .and_then(PanelSpec::parse)
+            .with_context(|| files.describe(PANEL_FILE))?;
+        let mut tensors: Vec<(String, Tensor)> = Vec::new();
+        for file in &spec.members.medical_knowledge {
+            let bytes = files.read(file)?;
+            let read = candle::safetensors::load_buffer(&bytes, &Device::Cpu)
+                .with_context(|| files.describe(file))?;
+            tensors.extend(read.into_iter().filter(|(name, _)| name.starts_with(TOWER)));
+        }
+        if tensors.is_empty() {
+            bail!(
+                "{}: the panel has no vision tower",
+                files.describe(PANEL_FILE)
+            );
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            config: spec.model.vision,
+            selection: spec.model.selection,
+            processor: spec.processor,
+            weights: Parameters::from_tensors(tensors)?,
+        })
+    }
+
+    /// The tower, frozen.
+    pub(super) fn tower(&self) -> Result<VisionTower> {
+        let frozen = self.weights.freeze(&[String::new()]);
+        let vb = frozen.builder(&Device::Cpu);
+        let vb = vb.pp("model.vision_tower.vision_model");
+        VisionTower::load(&vb, &self.config, self.selection)
+            .with_context(|| format!("encoder {}", self.name))
+    }
+
+    /// How many numbers its weights are.
+    pub(super) fn parameters(&self) -> u64 {
+        let weights = self.weights.all();
+        weights.iter().map(|(_, v)| v.elem_count() as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_mean_encoders() {
+        let embedded = Candidate::open("embedded").unwrap();
+        let random = Candidate::open("random:3").unwrap();
+        assert_eq!(embedded.config, random.config);
+        random.tower().unwrap();
+        embedded.tower().unwrap();
+        // A tower that was drawn has the weights that were asked for; a file may hold more.
+        assert!(random.parameters() > 0 && random.parameters() <= embedded.parameters());
+        for (name, fault) in [
+            ("random:x", "`x` is not a seed"),
+            ("nowhere", "no such folder"),
+        ] {
+            let error = format!("{:#}", Candidate::open(name).err().unwrap());
+            assert!(error.contains(fault), "{error}");
+        }
+    }
+}
