@@ -4,13 +4,13 @@
 mod caches;
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod compared;
 mod data;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
 mod embedded;
-#[cfg(test)]
-mod encoders;
 #[cfg(test)]
 mod engine;
 mod examples;
