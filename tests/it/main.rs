@@ -10,6 +10,8 @@ mod decoder;
 #[cfg(test)]
 mod embedded;
 #[cfg(test)]
+mod encoders;
+#[cfg(test)]
 mod engine;
 mod examples;
 #[cfg(test)]

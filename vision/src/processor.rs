@@ -6,11 +6,13 @@
 use candle::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
+mod any_res;
 mod error;
 mod size;
 
+pub use any_res::{AnyRes, Tiles};
 pub use error::ProcessError;
-pub use size::{CropSize, Pad, Size};
+pub use size::{Centre, CropSize, Pad, Size};
 
 use crate::image::DecodedImage;
 use crate::resize::{Canvas, Resample, Target, buffer_size, resize};
@@ -31,6 +33,9 @@ pub struct ImageProcessor {
     pub do_center_crop: Option<bool>,
     /// The size of that middle part.
     pub crop_size: Option<CropSize>,
+    /// Where it lies when the margins cannot be equal.
+    #[serde(skip_serializing_if = "Centre::is_default")]
+    pub centre: Centre,
     /// Whether bytes are multiplied by `rescale_factor`.
     pub do_rescale: bool,
     /// 1/255, which makes bytes numbers from 0 to 1.
@@ -53,6 +58,7 @@ impl Default for ImageProcessor {
             resample: Resample::Bicubic,
             do_center_crop: None,
             crop_size: None,
+            centre: Centre::Down,
             do_rescale: true,
             rescale_factor: 1. / 255.,
             do_normalize: true,
@@ -79,6 +85,21 @@ impl ImageProcessor {
             image_mean: [0.5; 3],
             image_std: [0.5; 3],
             ..Self::default()
+        }
+    }
+
+    /// Height and width of the pixel values, where they are the same for every image.
+    pub fn output_size(&self) -> Option<(usize, usize)> {
+        match (self.crop(), self.size) {
+            (Err(_), _) => None,
+            (Ok(Some((width, height))), _) => Some((height, width)),
+            (Ok(None), Size::Exact { height, width }) if self.do_resize => Some((height, width)),
+            (Ok(None), Size::ShortestEdge { shortest_edge: n } | Size::Number(n))
+                if self.do_resize && self.pad == Pad::Square =>
+            {
+                Some((n, n))
+            }
+            (Ok(None), _) => None,
         }
     }
 
@@ -193,7 +214,7 @@ impl ImageProcessor {
                  {width} x {height}"
             )));
         };
-        let (left, top) = (left / 2, top / 2);
+        let (left, top) = (self.centre.first(left), self.centre.first(top));
         let (columns, rows) = (left..left + crop_width, top..top + crop_height);
         Ok(Target {
             width,
