@@ -12,6 +12,8 @@ mod decoder;
 #[cfg(test)]
 mod embedded;
 #[cfg(test)]
+mod encoders;
+#[cfg(test)]
 mod engine;
 mod examples;
 #[cfg(test)]

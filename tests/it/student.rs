@@ -6,7 +6,7 @@ use acem3_experts::ModelConfig;
 use acem3_experts::prompt::Slot;
 use acem3_experts::train::{Batch, Parameters, Sequence, Student};
 use acem3_projector::{ProjectorConfig, ProjectorKind};
-use acem3_vision::{HiddenAct, SelectFeature, Selection, VisionConfig};
+use acem3_vision::{Form, HiddenAct, SelectFeature, Selection, VisionConfig};
 use candle::Device;
 
 use crate::tiny;
@@ -23,10 +23,12 @@ fn config() -> ModelConfig {
             num_channels: 3,
             layer_norm_eps: 1e-5,
             hidden_act: HiddenAct::QuickGelu,
+            form: Form::default(),
         },
         selection: Selection {
             select_layer: -1,
             select_feature: SelectFeature::Patch,
+            post_norm: false,
         },
         projector: ProjectorConfig {
             kind: ProjectorKind::Mlp2xGelu,

@@ -95,6 +95,7 @@ fn the_last_but_one_layer_is_the_one_llava_takes() {
     let selection = Selection {
         select_layer: -2,
         select_feature: SelectFeature::Patch,
+        post_norm: false,
     };
     let tower = VisionTower::load(&builder(&weights), &config, selection).unwrap();
     let features = tower.forward(&values["pixel_values"]).unwrap();

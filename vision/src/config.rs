@@ -5,6 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod form;
+
+pub use form::Form;
+
 /// A configuration that describes no network, or a selection that names no state of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -88,6 +92,9 @@ pub struct VisionConfig {
     /// The MLP's activation.
     #[serde(default = "default_act")]
     pub hidden_act: HiddenAct,
+    /// What it has that CLIP has not, and the other way round.
+    #[serde(default, skip_serializing_if = "Form::is_default")]
+    pub form: Form,
 }
 
 impl VisionConfig {
@@ -101,6 +108,7 @@ impl VisionConfig {
             ("image_size", self.image_size),
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),
+            ("form.position_grid", self.form.position_grid.unwrap_or(1)),
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::Zero { field });
@@ -121,15 +129,27 @@ impl VisionConfig {
         self.image_size.checked_div(self.patch_size).unwrap_or(0)
     }
 
-    /// Tokens inside the encoder: the class token and `grid²` patches.
+    /// Number of class tokens: 1 or 0.
+    pub fn class_tokens(&self) -> usize {
+        usize::from(self.form.class_token)
+    }
+
+    /// Tokens inside the encoder: the class token, if there is one, and `grid²` patches.
     pub fn sequence(&self) -> usize {
-        self.grid() * self.grid() + 1
+        self.grid() * self.grid() + self.class_tokens()
+    }
+
+    /// Rows of the table of positions.
+    pub fn positions(&self) -> usize {
+        let side = self.form.position_grid.unwrap_or_else(|| self.grid());
+        side.saturating_mul(side)
+            .saturating_add(self.class_tokens())
     }
 
     /// Number of tokens `p` that a [`Selection`] yields for one image.
     pub fn tokens(&self, selection: Selection) -> usize {
         match selection.select_feature {
-            SelectFeature::Patch => self.sequence() - 1,
+            SelectFeature::Patch => self.grid() * self.grid(),
             SelectFeature::ClsPatch => self.sequence(),
         }
     }
@@ -141,7 +161,7 @@ impl VisionConfig {
 pub enum SelectFeature {
     /// The patches only (`LLaVA`).
     Patch,
-    /// The class token, then the patches.
+    /// The class token, if there is one, then the patches.
     ClsPatch,
 }
 
@@ -153,6 +173,10 @@ pub struct Selection {
     pub select_layer: i64,
     /// Which tokens of that state.
     pub select_feature: SelectFeature,
+    /// Whether they pass through the norm after the last block (`last_hidden_state` of `SigLIP` and
+    /// `DINOv2`, whose hidden states are what comes before it).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub post_norm: bool,
 }
 
 impl Selection {
@@ -209,6 +233,7 @@ pub(crate) mod tests {
             num_channels: 3,
             layer_norm_eps: 1e-5,
             hidden_act: HiddenAct::QuickGelu,
+            form: Form::default(),
         }
     }
 
@@ -216,6 +241,7 @@ pub(crate) mod tests {
         Selection {
             select_layer,
             select_feature: SelectFeature::Patch,
+            post_norm: false,
         }
     }
 
@@ -240,10 +266,15 @@ pub(crate) mod tests {
         assert_eq!(config.grid(), 2);
         assert_eq!(config.tokens(select(-2)), 4);
         let cls = Selection {
-            select_layer: -2,
             select_feature: SelectFeature::ClsPatch,
+            ..select(-2)
         };
         assert_eq!(config.tokens(cls), 5);
+        let siglip = VisionConfig {
+            form: Form::siglip(),
+            ..tiny()
+        };
+        assert_eq!((siglip.tokens(select(-2)), siglip.tokens(cls)), (4, 4));
     }
 
     #[test]
@@ -256,6 +287,9 @@ pub(crate) mod tests {
         assert_eq!(config.hidden_act, HiddenAct::GeluPytorchTanh);
         assert_eq!(config.num_channels, 3);
         assert!((config.layer_norm_eps - 1e-5).abs() < 1e-12);
+        assert!(config.form.is_default());
+        let written = serde_json::to_string(&config).unwrap();
+        assert!(!written.contains("form"), "{written}");
         let error = serde_json::from_str::<VisionConfig>(&json.replace("ACT", "swish"));
         assert!(error.unwrap_err().to_string().contains("swish"));
     }

@@ -4,15 +4,19 @@
 //! size, `h` heads, `h_kv` key/value heads, `d` head size, `v` vocabulary.
 
 pub mod config;
+pub mod encoder;
 pub mod image;
 pub mod ops;
 pub mod processor;
+pub mod published;
 pub mod resize;
 pub mod tower;
 pub mod vit;
 
-pub use config::{ConfigError, HiddenAct, SelectFeature, Selection, VisionConfig};
+pub use config::{ConfigError, Form, HiddenAct, SelectFeature, Selection, VisionConfig};
+pub use encoder::Encoder;
 pub use image::{DecodeError, DecodedImage, Format, Limits, decode};
-pub use processor::{ImageProcessor, ProcessError};
+pub use processor::{AnyRes, ImageProcessor, ProcessError, Tiles};
+pub use published::{Layout, Published, Renaming};
 pub use tower::VisionTower;
 pub use vit::Vit;

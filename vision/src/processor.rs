@@ -6,14 +6,17 @@
 use candle::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
+mod any_res;
 mod error;
+mod geometry;
 mod size;
 
+pub use any_res::{AnyRes, Tiles};
 pub use error::ProcessError;
-pub use size::{CropSize, Pad, Size};
+pub use size::{Centre, CropSize, Pad, Size};
 
 use crate::image::DecodedImage;
-use crate::resize::{Canvas, Resample, Target, buffer_size, resize};
+use crate::resize::{Resample, buffer_size, resize};
 
 /// How an image becomes pixel values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +34,9 @@ pub struct ImageProcessor {
     pub do_center_crop: Option<bool>,
     /// The size of that middle part.
     pub crop_size: Option<CropSize>,
+    /// Where it lies when the margins cannot be equal.
+    #[serde(skip_serializing_if = "Centre::is_default")]
+    pub centre: Centre,
     /// Whether bytes are multiplied by `rescale_factor`.
     pub do_rescale: bool,
     /// 1/255, which makes bytes numbers from 0 to 1.
@@ -53,6 +59,7 @@ impl Default for ImageProcessor {
             resample: Resample::Bicubic,
             do_center_crop: None,
             crop_size: None,
+            centre: Centre::Down,
             do_rescale: true,
             rescale_factor: 1. / 255.,
             do_normalize: true,
@@ -124,103 +131,6 @@ impl ImageProcessor {
         }
         let data = resize(&canvas, &target, self.resample);
         DecodedImage::from_rgb(width, height, data).ok_or_else(too_oblong)
-    }
-
-    fn canvas<'a>(&self, image: &'a DecodedImage) -> Canvas<'a> {
-        let (width, height) = (image.width(), image.height());
-        let ground = self.image_mean.map(|mean| (mean * 255.) as u8);
-        match self.pad {
-            Pad::None => Canvas {
-                image,
-                width,
-                height,
-                left: 0,
-                top: 0,
-                ground,
-            },
-            Pad::Square => {
-                let side = width.max(height);
-                let (left, top) = ((side - width) / 2, (side - height) / 2);
-                Canvas {
-                    image,
-                    width: side,
-                    height: side,
-                    left,
-                    top,
-                    ground,
-                }
-            }
-        }
-    }
-
-    /// The size after scaling, and the part of it that is kept.
-    fn target(&self, canvas: &Canvas<'_>) -> Result<Target, ProcessError> {
-        let (width, height) = if self.do_resize {
-            match self.size {
-                Size::Exact { height, width } => (width, height),
-                Size::ShortestEdge {
-                    shortest_edge: edge,
-                }
-                | Size::Number(edge) => {
-                    let short = canvas.width.min(canvas.height).max(1);
-                    let scaled = |length: usize| edge.saturating_mul(length) / short;
-                    (scaled(canvas.width), scaled(canvas.height))
-                }
-            }
-        } else {
-            (canvas.width, canvas.height)
-        };
-        if width == 0 || height == 0 {
-            return Err(settings(format!(
-                "`size` is {:?}, expected positive numbers",
-                self.size
-            )));
-        }
-        let Some((crop_width, crop_height)) = self.crop()? else {
-            return Ok(Target {
-                width,
-                height,
-                columns: 0..width,
-                rows: 0..height,
-            });
-        };
-        let (Some(left), Some(top)) = (
-            width.checked_sub(crop_width),
-            height.checked_sub(crop_height),
-        ) else {
-            return Err(settings(format!(
-                "`crop_size` {crop_width} x {crop_height} is larger than the scaled image, \
-                 {width} x {height}"
-            )));
-        };
-        let (left, top) = (left / 2, top / 2);
-        let (columns, rows) = (left..left + crop_width, top..top + crop_height);
-        Ok(Target {
-            width,
-            height,
-            columns,
-            rows,
-        })
-    }
-
-    /// Width and height of the part that is cut out, if one is.
-    fn crop(&self) -> Result<Option<(usize, usize)>, ProcessError> {
-        let size = match (self.do_center_crop, self.crop_size) {
-            (Some(false), _) | (None, None) => return Ok(None),
-            (Some(true), None) => {
-                return Err(settings(
-                    "`do_center_crop` without a `crop_size`".to_owned(),
-                ));
-            }
-            (_, Some(CropSize::Number(edge))) => (edge, edge),
-            (_, Some(CropSize::Exact { height, width })) => (width, height),
-        };
-        if size.0 == 0 || size.1 == 0 {
-            return Err(settings(
-                "`crop_size` is 0, expected a positive number".to_owned(),
-            ));
-        }
-        Ok(Some(size))
     }
 
     /// The pixel value of every byte in one channel.

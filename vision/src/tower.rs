@@ -21,6 +21,12 @@ impl VisionTower {
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
         let state = selection.layers(config).map_err(candle::Error::wrap)?;
         let vit = Vit::load(vb, config)?;
+        if selection.post_norm && !vit.has_post_norm() {
+            candle::bail!(
+                "vision selection: `post_norm` of an encoder without a norm after its last block\n\
+                 hint: leave it out"
+            );
+        }
         Ok(Self {
             vit,
             config: config.clone(),
@@ -35,9 +41,17 @@ impl VisionTower {
     /// pixel values (b, 3, s, s) → (b, p, `c_v`), `p` being [`Self::tokens`].
     pub fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let state = self.vit.hidden_state(pixel_values, self.state)?;
+        let state = if self.selection.post_norm {
+            self.vit.normed(&state)?
+        } else {
+            state
+        };
+        let class = self.config.class_tokens();
         match self.selection.select_feature {
-            SelectFeature::ClsPatch => Ok(state),
-            SelectFeature::Patch => state.narrow(1, 1, self.tokens())?.contiguous(),
+            SelectFeature::Patch if class > 0 => {
+                state.narrow(1, class, self.tokens())?.contiguous()
+            }
+            SelectFeature::Patch | SelectFeature::ClsPatch => Ok(state),
         }
     }
 
@@ -84,6 +98,7 @@ mod tests {
             let selection = Selection {
                 select_layer,
                 select_feature: SelectFeature::Patch,
+                post_norm: false,
             };
             let tower = VisionTower::load(&vb, &tiny(), selection).unwrap();
             let features = tower.forward(&pixels).unwrap();
@@ -109,6 +124,7 @@ mod tests {
         let selection = Selection {
             select_layer: 4,
             select_feature: SelectFeature::Patch,
+            post_norm: false,
         };
         let error = VisionTower::load(&vb, &tiny(), selection)
             .unwrap_err()

@@ -54,3 +54,30 @@ pub enum Pad {
     /// (`expand2square` of `LLaVA`).
     Square,
 }
+
+/// Where the middle part lies when the margins cannot be equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Centre {
+    /// The smaller margin is at the left and the top (`transformers`).
+    #[default]
+    Down,
+    /// Half the margin is rounded to the even number of pixels (`torchvision`, as in `open_clip`).
+    HalfToEven,
+}
+
+impl Centre {
+    /// Whether this is the rule of `transformers`, which a file need not state.
+    pub fn is_default(&self) -> bool {
+        *self == Self::Down
+    }
+
+    /// The first of two margins that are `margins` in all.
+    pub(super) fn first(self, margins: usize) -> usize {
+        let half = margins / 2;
+        match self {
+            Self::Down => half,
+            Self::HalfToEven => half + (margins % 2) * (half % 2),
+        }
+    }
+}

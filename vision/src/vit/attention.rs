@@ -19,14 +19,28 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Loads `q_proj`, `k_proj`, `v_proj` and `out_proj`.
+    /// Loads `q_proj`, `k_proj` and `v_proj`, or all three from `qkv_proj`, and `out_proj`.
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let c = config.hidden_size;
         let heads = config.num_attention_heads;
+        let [q, k, v] = if config.form.fused_qkv {
+            let fused = Linear::load(&vb.pp("qkv_proj"), c, 3 * c)?;
+            [
+                fused.outputs(0, c)?,
+                fused.outputs(c, c)?,
+                fused.outputs(2 * c, c)?,
+            ]
+        } else {
+            [
+                Linear::load(&vb.pp("q_proj"), c, c)?,
+                Linear::load(&vb.pp("k_proj"), c, c)?,
+                Linear::load(&vb.pp("v_proj"), c, c)?,
+            ]
+        };
         Ok(Self {
-            q: Linear::load(&vb.pp("q_proj"), c, c)?,
-            k: Linear::load(&vb.pp("k_proj"), c, c)?,
-            v: Linear::load(&vb.pp("v_proj"), c, c)?,
+            q,
+            k,
+            v,
             out: Linear::load(&vb.pp("out_proj"), c, c)?,
             heads,
             head_size: c / heads,

@@ -1,7 +1,7 @@
 //! One block of the encoder: attention and MLP, each behind a layer norm and added to its input.
 
 use candle::{Result, Tensor};
-use candle_nn::VarBuilder;
+use candle_nn::{Init, VarBuilder};
 
 use super::attention::Attention;
 use super::linear::Linear;
@@ -17,16 +17,25 @@ pub(super) struct Block {
     up: Linear,
     down: Linear,
     act: HiddenAct,
+    /// Factors of what attention and MLP add.
+    scales: Option<[Tensor; 2]>,
 }
 
 impl Block {
-    /// Loads `layer_norm1`, `self_attn`, `layer_norm2` and `mlp`.
+    /// Loads `layer_norm1`, `self_attn`, `layer_norm2`, `mlp` and, in that form, `layer_scale1` and
+    /// `layer_scale2`.
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let (c, inner, eps) = (
             config.hidden_size,
             config.intermediate_size,
             config.layer_norm_eps,
         );
+        let scale = |name: &str| vb.get_with_hints(c, name, Init::Const(1.));
+        let scales = if config.form.layer_scale {
+            Some([scale("layer_scale1")?, scale("layer_scale2")?])
+        } else {
+            None
+        };
         Ok(Self {
             attention_norm: LayerNorm::load(&vb.pp("layer_norm1"), c, eps)?,
             attention: Attention::load(&vb.pp("self_attn"), config)?,
@@ -34,6 +43,7 @@ impl Block {
             up: Linear::load(&vb.pp("mlp.fc1"), c, inner)?,
             down: Linear::load(&vb.pp("mlp.fc2"), inner, c)?,
             act: config.hidden_act,
+            scales,
         })
     }
 
@@ -43,11 +53,19 @@ impl Block {
     /// (b, t, c) → (b, t, c).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (b, t, c) = x.dims3()?;
-        let x = (x + self.attention.forward(&self.attention_norm.forward(x)?)?)?;
+        let mixed = self.attention.forward(&self.attention_norm.forward(x)?)?;
+        let x = (x + self.scaled(0, mixed)?)?;
         let y = self.mlp_norm.forward(&x)?.reshape((b * t, c))?;
         let y = self
             .down
             .forward(&activate(&self.up.forward(&y)?, self.act)?)?;
-        x + y.reshape((b, t, c))?
+        x + self.scaled(1, y.reshape((b, t, c))?)?
+    }
+
+    fn scaled(&self, which: usize, added: Tensor) -> Result<Tensor> {
+        match self.scales.as_ref().and_then(|scales| scales.get(which)) {
+            Some(scale) => added.broadcast_mul(scale),
+            None => Ok(added),
+        }
     }
 }

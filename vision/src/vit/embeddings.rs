@@ -1,17 +1,20 @@
-//! Pixels to tokens: a linear map of each patch, a class token before them, and a position for each.
+//! Pixels to tokens: a linear map of each patch, in most forms a class token before them, and a position for
+//! each.
 
 use candle::{Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 
+use super::position::Positions;
 use crate::config::VisionConfig;
 use crate::ops::add_bias;
 
 /// The input layer.
 #[derive(Clone, Debug)]
 pub(super) struct Embeddings {
-    class: Tensor,
+    class: Option<Tensor>,
     patch: Tensor,
-    position: Tensor,
+    patch_bias: Option<Tensor>,
+    position: Positions,
     channels: usize,
     image: usize,
     side: usize,
@@ -19,7 +22,8 @@ pub(super) struct Embeddings {
 }
 
 impl Embeddings {
-    /// Loads `class_embedding`, `patch_embedding.weight` and `position_embedding.weight`.
+    /// Loads `patch_embedding.weight`, `position_embedding.weight` and, in the forms that have them,
+    /// `class_embedding` and `patch_embedding.bias`.
     pub(super) fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         let (c, side, channels) = (config.hidden_size, config.patch_size, config.num_channels);
         let init = Init::Randn {
@@ -27,11 +31,24 @@ impl Embeddings {
             stdev: 0.02,
         };
         let patch = (c, channels, side, side);
-        let position = (config.sequence(), c);
+        let class = if config.form.class_token {
+            Some(vb.get_with_hints(c, "class_embedding", init)?)
+        } else {
+            None
+        };
+        let patch = vb.get_with_hints(patch, "patch_embedding.weight", init)?;
+        let patch_bias = if config.form.patch_bias {
+            Some(vb.get_with_hints(c, "patch_embedding.bias", Init::Const(0.))?)
+        } else {
+            None
+        };
+        let position = (config.positions(), c);
+        let position = vb.get_with_hints(position, "position_embedding.weight", init)?;
         Ok(Self {
-            class: vb.get_with_hints(c, "class_embedding", init)?,
-            patch: vb.get_with_hints(patch, "patch_embedding.weight", init)?,
-            position: vb.get_with_hints(position, "position_embedding.weight", init)?,
+            class,
+            patch,
+            patch_bias,
+            position: Positions::new(position, config)?,
             channels,
             image: config.image_size,
             side,
@@ -39,10 +56,14 @@ impl Embeddings {
         })
     }
 
+    pub(super) fn has_class_token(&self) -> bool {
+        self.class.is_some()
+    }
+
     /// Embeds images.
     ///
     /// # Shapes
-    /// (b, 3, s, s) → (b, p + 1, c).
+    /// (b, 3, s, s) → (b, p + 1, c), or (b, p, c) without a class token.
     pub(super) fn forward(&self, pixel_values: &Tensor) -> Result<Tensor> {
         let b = match *pixel_values.dims() {
             [b, channels, h, w] if (channels, h, w) == (self.channels, self.image, self.image) => b,
@@ -52,12 +73,15 @@ impl Embeddings {
                 s = self.image
             ),
         };
-        let patches = self.patches(pixel_values)?; // (b, p, c)
-        let c = self.class.elem_count();
-        let class = self.class.reshape((1, 1, c))?.broadcast_as((b, 1, c))?;
-        let tokens = Tensor::cat(&[&class, &patches], 1)?;
+        let mut tokens = self.patches(pixel_values)?; // (b, p, c)
+        if let Some(class) = &self.class {
+            let c = class.elem_count();
+            let class = class.reshape((1, 1, c))?.broadcast_as((b, 1, c))?;
+            tokens = Tensor::cat(&[&class, &tokens], 1)?;
+        }
         let rows = tokens.reshape((b, ()))?;
-        add_bias(&rows, &self.position.flatten_all()?)?.reshape(tokens.shape())
+        let position = self.position.table()?.flatten_all()?;
+        add_bias(&rows, &position)?.reshape(tokens.shape())
     }
 
     /// The convolution whose stride is its kernel, as one matrix product over cut-out patches: faster than
@@ -72,8 +96,12 @@ impl Embeddings {
             .reshape(&[b, self.channels, n, self.side, n, self.side][..])?
             .permute([0, 2, 4, 1, 3, 5])?
             .reshape((b * n * n, length))?;
-        rows.matmul(&self.patch.reshape(((), length))?.t()?)?
-            .reshape((b, n * n, ()))
+        let rows = rows.matmul(&self.patch.reshape(((), length))?.t()?)?;
+        let rows = match &self.patch_bias {
+            Some(bias) => add_bias(&rows, bias)?,
+            None => rows,
+        };
+        rows.reshape((b, n * n, ()))
     }
 }
 

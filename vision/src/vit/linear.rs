@@ -24,6 +24,14 @@ impl Linear {
         Ok(Self { weight, bias })
     }
 
+    /// The layer that yields `count` of the outputs, from `start` on.
+    pub(super) fn outputs(&self, start: usize, count: usize) -> Result<Self> {
+        Ok(Self {
+            weight: self.weight.narrow(0, start, count)?,
+            bias: self.bias.narrow(0, start, count)?,
+        })
+    }
+
     /// Applies the layer to every row.
     ///
     /// # Shapes

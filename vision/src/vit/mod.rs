@@ -1,10 +1,13 @@
-//! The vision transformer (Dosovitskiy et al. 2021) in CLIP's form (Radford et al. 2021), with the tensor
-//! names of Hugging Face's `CLIPVisionModel`.
+//! The vision transformer (Dosovitskiy et al. 2021) in the forms that [`Form`](crate::config::Form) describes,
+//! with the tensor names of Hugging Face's `CLIPVisionModel`. Other layouts are renamed to these when their
+//! files are read (see [`crate::published`]).
 
 mod attention;
 mod block;
 mod embeddings;
 mod linear;
+mod position;
+mod tensors;
 
 use candle::{IndexOp, Result, Tensor};
 use candle_nn::VarBuilder;
@@ -18,14 +21,14 @@ use embeddings::Embeddings;
 #[derive(Clone, Debug)]
 pub struct Vit {
     embeddings: Embeddings,
-    pre_norm: LayerNorm,
+    pre_norm: Option<LayerNorm>,
     blocks: Vec<Block>,
     post_norm: Option<LayerNorm>,
 }
 
 impl Vit {
-    /// Loads the encoder from the names `embeddings.…`, `pre_layrnorm.…` (so spelt in every checkpoint),
-    /// `encoder.layers.N.…` and, where present, `post_layernorm.…`.
+    /// Loads the encoder from the names `embeddings.…`, `pre_layrnorm.…` (so spelt in every checkpoint, and
+    /// not in every form), `encoder.layers.N.…` and, where required or present, `post_layernorm.…`.
     pub fn load(vb: &VarBuilder, config: &VisionConfig) -> Result<Self> {
         config.validate().map_err(candle::Error::wrap)?;
         let (c, eps) = (config.hidden_size, config.layer_norm_eps);
@@ -34,14 +37,19 @@ impl Vit {
             .map(|i| Block::load(&layers.pp(i), config))
             .collect::<Result<Vec<_>>>()?;
         let post = vb.pp("post_layernorm");
-        let post_norm = if post.contains_tensor("weight") {
+        let post_norm = if config.form.post_norm || post.contains_tensor("weight") {
             Some(LayerNorm::load(&post, c, eps)?)
+        } else {
+            None
+        };
+        let pre_norm = if config.form.pre_norm {
+            Some(LayerNorm::load(&vb.pp("pre_layrnorm"), c, eps)?)
         } else {
             None
         };
         Ok(Self {
             embeddings: Embeddings::load(&vb.pp("embeddings"), config)?,
-            pre_norm: LayerNorm::load(&vb.pp("pre_layrnorm"), c, eps)?,
+            pre_norm,
             blocks,
             post_norm,
         })
@@ -52,11 +60,16 @@ impl Vit {
         self.blocks.len()
     }
 
-    /// The hidden states 0 (the normed embeddings) to `up_to` (the output of that many blocks), as in
+    /// Whether there is a norm after the last block.
+    pub fn has_post_norm(&self) -> bool {
+        self.post_norm.is_some()
+    }
+
+    /// The hidden states 0 (the embeddings, normed where the form has that) to `up_to` (the output of that many blocks), as in
     /// Hugging Face's tuple. Later blocks are not run.
     ///
     /// # Shapes
-    /// (b, 3, s, s) → `up_to + 1` × (b, p + 1, `c_v`); the class token comes first.
+    /// (b, 3, s, s) → `up_to + 1` × (b, t, `c_v`); the class token, if there is one, comes first.
     pub fn hidden_states(&self, pixel_values: &Tensor, up_to: usize) -> Result<Vec<Tensor>> {
         let mut x = self.embed(pixel_values)?;
         let mut states = vec![x.clone()];
@@ -70,7 +83,7 @@ impl Vit {
     /// The hidden state `state` alone, without keeping the ones before it.
     ///
     /// # Shapes
-    /// (b, 3, s, s) → (b, p + 1, `c_v`).
+    /// (b, 3, s, s) → (b, t, `c_v`).
     pub fn hidden_state(&self, pixel_values: &Tensor, state: usize) -> Result<Tensor> {
         let embedded = self.embed(pixel_values)?;
         self.first(state)?
@@ -78,21 +91,36 @@ impl Vit {
             .try_fold(embedded, |x, block| block.forward(&x))
     }
 
+    /// A state after the norm that follows the last block. It is an error where there is none.
+    ///
+    /// # Shapes
+    /// (…, `c_v`) → (…, `c_v`).
+    pub fn normed(&self, state: &Tensor) -> Result<Tensor> {
+        match &self.post_norm {
+            Some(norm) => norm.forward(state),
+            None => candle::bail!("the encoder has no norm after its last block"),
+        }
+    }
+
     /// The normed class token of the last hidden state (Hugging Face's `pooler_output`), where the
-    /// checkpoint has the norm for it.
+    /// checkpoint has both.
     ///
     /// # Shapes
     /// last hidden state (b, p + 1, `c_v`) → (b, `c_v`).
     pub fn pooled(&self, last: &Tensor) -> Result<Option<Tensor>> {
         self.post_norm
             .as_ref()
+            .filter(|_| self.embeddings.has_class_token())
             .map(|norm| norm.forward(&last.i((.., 0))?))
             .transpose()
     }
 
     fn embed(&self, pixel_values: &Tensor) -> Result<Tensor> {
-        self.pre_norm
-            .forward(&self.embeddings.forward(pixel_values)?)
+        let embedded = self.embeddings.forward(pixel_values)?;
+        match &self.pre_norm {
+            Some(norm) => norm.forward(&embedded),
+            None => Ok(embedded),
+        }
     }
 
     fn first(&self, blocks: usize) -> Result<&[Block]> {
@@ -106,15 +134,26 @@ impl Vit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Form;
     use crate::config::tests::tiny;
     use candle::{DType, Device};
     use candle_nn::VarMap;
 
     #[test]
-    fn every_weight_gets_a_gradient() {
-        let map = VarMap::new();
-        let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
-        let vit = Vit::load(&vb, &tiny()).unwrap();
+    fn every_weight_gets_a_gradient_in_every_form() {
+        let interpolated = Form {
+            position_grid: Some(3),
+            ..Form::dinov2()
+        };
+        for form in [Form::default(), Form::siglip(), Form::timm(), interpolated] {
+            let map = VarMap::new();
+            let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
+            let config = VisionConfig { form, ..tiny() };
+            gradients(&map, &Vit::load(&vb, &config).unwrap(), &config);
+        }
+    }
+
+    fn gradients(map: &VarMap, vit: &Vit, config: &VisionConfig) {
         for var in map.all_vars() {
             // Away from zero, so that no gradient vanishes by chance of the initial value.
             var.set(&(var.randn_like(0., 0.3).unwrap() + 0.1).unwrap())
@@ -123,8 +162,17 @@ mod tests {
         let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
         let states = vit.hidden_states(&pixels, 3).unwrap();
         assert_eq!(states.len(), 4);
-        assert_eq!(states[3].dims(), [2, 5, 8]);
-        let grads = states[3]
+        assert_eq!(states[3].dims(), [2, config.sequence(), 8]);
+        let last = if vit.has_post_norm() {
+            vit.normed(&states[3]).unwrap()
+        } else {
+            states[3].clone()
+        };
+        // Weighted, since the squares of a normed row sum to a constant.
+        let weights = Tensor::arange(0f32, 8., &Device::Cpu).unwrap();
+        let grads = last
+            .broadcast_mul(&weights)
+            .unwrap()
             .sqr()
             .unwrap()
             .sum_all()

@@ -1,0 +1,84 @@
+//! How the published vision transformers differ from one another.
+
+use serde::{Deserialize, Serialize};
+
+/// The parts that one vision transformer has and another has not. The default is CLIP's form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Form {
+    /// A learned token before the patches (all but `SigLIP`).
+    pub class_token: bool,
+    /// A bias of the patch embedding (all but CLIP).
+    pub patch_bias: bool,
+    /// A layer norm before the first block (CLIP).
+    pub pre_norm: bool,
+    /// The layer norm after the last block must be there; where this is false it is loaded if present.
+    pub post_norm: bool,
+    /// Queries, keys and values come from one matrix (`timm`, `open_clip`).
+    pub fused_qkv: bool,
+    /// What attention and MLP add is scaled by a learned factor for each channel (`DINOv2`; Touvron et al.
+    /// 2021, "`LayerScale`").
+    pub layer_scale: bool,
+    /// Side of the stored grid of positions where it is not that of the patches, to which it is then
+    /// interpolated (`DINOv2`).
+    pub position_grid: Option<usize>,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self {
+            class_token: true,
+            patch_bias: false,
+            pre_norm: true,
+            post_norm: false,
+            fused_qkv: false,
+            layer_scale: false,
+            position_grid: None,
+        }
+    }
+}
+
+impl Form {
+    /// Whether this is CLIP's form, which a file need not state.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// CLIP as its publishers release it, norm after the last block included.
+    pub fn clip() -> Self {
+        Self {
+            post_norm: true,
+            ..Self::default()
+        }
+    }
+
+    /// `SigLIP`: no class token, no norm before the blocks.
+    pub fn siglip() -> Self {
+        Self {
+            class_token: false,
+            patch_bias: true,
+            pre_norm: false,
+            ..Self::clip()
+        }
+    }
+
+    /// `timm`'s plain vision transformer, which `BiomedCLIP` is.
+    pub fn timm() -> Self {
+        Self {
+            patch_bias: true,
+            pre_norm: false,
+            fused_qkv: true,
+            ..Self::clip()
+        }
+    }
+
+    /// `DINOv2`.
+    pub fn dinov2() -> Self {
+        Self {
+            patch_bias: true,
+            pre_norm: false,
+            layer_scale: true,
+            ..Self::clip()
+        }
+    }
+}
