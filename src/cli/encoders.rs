@@ -14,8 +14,8 @@ Examples:
   acem3 encoders embedded my-panel --out compared --data DATA
       A projector trained for each, SLAKE's validation part judged through it.
 
-An ENCODER is `embedded`, `random:SEED` (the embedded one's sizes, untrained) or a panel's folder.
-The first is what the others are compared with. OUT gets the table as JSON and a plot as SVG.";
+An ENCODER is `embedded`, `random:SEED` (the embedded one's sizes, untrained), a panel's folder, or
+the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2). The first is what the others are compared with. OUT gets the table as JSON and a plot as SVG.";
 
 /// `acem3 encoders`.
 #[derive(Args, Clone, Debug)]

@@ -1,9 +1,14 @@
 //! An encoder that takes part in a comparison.
 
 use acem3_experts::train::Parameters;
-use acem3_vision::{ImageProcessor, Selection, VisionConfig, VisionTower};
+use std::collections::HashMap;
+use std::path::Path;
+
+use acem3_vision::published::Files;
+use acem3_vision::{ImageProcessor, Published, Renaming, Selection, VisionConfig, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
+use serde_json::Value;
 
 use crate::panel::{PANEL_FILE, PanelFiles, PanelSpec};
 
@@ -26,7 +31,8 @@ pub struct Candidate {
 
 impl Candidate {
     /// The encoder that a name means: `embedded`, `random` or `random:SEED` (the embedded one's sizes
-    /// with weights that were never trained), or the folder of a panel.
+    /// with weights that were never trained), the folder of a panel, or that of a published encoder
+    /// (`config.json` or `open_clip_config.json`, and its weights).
     pub fn open(name: &str) -> Result<Self> {
         if let Some(seed) = name.strip_prefix("random") {
             let seed = match seed.strip_prefix(':') {
@@ -47,7 +53,13 @@ impl Candidate {
         }
         let files = match name {
             "embedded" => PanelFiles::Embedded,
-            folder => PanelFiles::find(Some(folder)).with_context(|| format!("encoder {name}"))?,
+            folder => {
+                let path = Path::new(folder);
+                if path.is_dir() && !path.join(PANEL_FILE).exists() {
+                    return Self::of_folder(name, path);
+                }
+                PanelFiles::find(Some(folder)).with_context(|| format!("encoder {name}"))?
+            }
         };
         Self::of_panel(name, &files)
     }
@@ -80,6 +92,62 @@ impl Candidate {
         })
     }
 
+    /// A published encoder as its repository holds it.
+    fn of_folder(name: &str, folder: &Path) -> Result<Self> {
+        let [config, open_clip_config, preprocessor_config] = [
+            "config.json",
+            "open_clip_config.json",
+            "preprocessor_config.json",
+        ]
+        .map(|file| json(&folder.join(file)));
+        let (config, open_clip_config) = (config?, open_clip_config?);
+        let preprocessor_config = preprocessor_config?;
+        let published = Published::open(&Files {
+            config: config.as_ref(),
+            open_clip_config: open_clip_config.as_ref(),
+            preprocessor_config: preprocessor_config.as_ref(),
+        })
+        .with_context(|| folder.display().to_string())?;
+        let known = published.layout.files();
+        let path = known.iter().map(|file| folder.join(file));
+        let path = path.into_iter().find(|path| path.is_file());
+        let path = path.with_context(|| {
+            format!(
+                "{}: none of its weights is here, expected {}\n\
+                 hint: download one of them into the folder",
+                folder.display(),
+                known.join(" or ")
+            )
+        })?;
+        let at = || path.display().to_string();
+        let stored: HashMap<String, Tensor> = if path.extension().is_some_and(|e| e == "bin") {
+            // candle's reader of pickles builds tensors and runs nothing.
+            candle::pickle::read_all(&path)
+                .with_context(at)?
+                .into_iter()
+                .collect()
+        } else {
+            let bytes = std::fs::read(&path).with_context(at)?;
+            let read = candle::safetensors::load_buffer(&bytes, &Device::Cpu);
+            read.with_context(at)?
+        };
+        let names = stored.keys().map(String::as_str);
+        let renaming = Renaming::find(published.layout, names).with_context(at)?;
+        let weights = renaming
+            .weights(&published.config, stored)
+            .with_context(at)?;
+        let ours = weights
+            .into_iter()
+            .map(|(name, tensor)| (format!("{TOWER}vision_model.{name}"), tensor));
+        Ok(Self {
+            name: name.to_owned(),
+            selection: published.selection(),
+            weights: Parameters::from_tensors(ours)?,
+            config: published.config,
+            processor: published.processor,
+        })
+    }
+
     /// The tower, frozen.
     pub(super) fn tower(&self) -> Result<VisionTower> {
         let frozen = self.weights.freeze(&[String::new()]);
@@ -93,6 +161,18 @@ impl Candidate {
     pub(super) fn parameters(&self) -> u64 {
         let weights = self.weights.all();
         weights.iter().map(|(_, v)| v.elem_count() as u64).sum()
+    }
+}
+
+/// The JSON of a file, where there is one.
+fn json(path: &Path) -> Result<Option<Value>> {
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            let value = serde_json::from_slice(&bytes);
+            Ok(Some(value.with_context(|| path.display().to_string())?))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
     }
 }
 
