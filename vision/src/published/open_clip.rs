@@ -65,12 +65,11 @@ pub(super) fn open(config: &Value) -> Result<Published, PublishedError> {
             return Err(vision.error(name, "is set, expected it to be left out"));
         }
     }
-    let (layout, config) = match vision.get::<String>("timm_model_name")? {
-        Some(name) => (Layout::OpenClipTimm, timm(&vision, &name)?),
-        None => {
-            let quick = model.get::<bool>("quick_gelu")?.unwrap_or(false);
-            (Layout::OpenClip, own(&vision, quick)?)
-        }
+    let (layout, config) = if let Some(name) = vision.get::<String>("timm_model_name")? {
+        (Layout::OpenClipTimm, timm(&vision, &name)?)
+    } else {
+        let quick = model.get::<bool>("quick_gelu")?.unwrap_or(false);
+        (Layout::OpenClip, own(&vision, quick)?)
     };
     let preprocess = whole.inner("preprocess_cfg")?;
     let processor = processor(preprocess.as_ref(), config.image_size)?;

@@ -4,7 +4,6 @@ use super::layout::Layout;
 use super::{Published, hub};
 use crate::config::{Form, HiddenAct, VisionConfig};
 use crate::processor::{Centre, CropSize, ImageProcessor, Size};
-use crate::resize::Resample;
 
 /// A published encoder: where it lies and what its files say.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ enum View {
     /// The shorter edge to a length, the middle cut out, with mean and deviation.
     Middle(usize, [[f64; 3]; 2]),
     /// Squeezed into a square, values from −1 to 1.
-    Squash(Resample),
+    Squash,
 }
 
 const CLIP: [[f64; 3]; 2] = [
@@ -51,16 +50,11 @@ const fn clip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -
     }
 }
 
-const fn siglip(
-    name: &'static str,
-    repository: &'static str,
-    sizes: [usize; 6],
-    filter: Resample,
-) -> Entry {
+const fn siglip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> Entry {
     Entry {
         layout: Layout::Siglip,
         act: HiddenAct::GeluPytorchTanh,
-        view: View::Squash(filter),
+        view: View::Squash,
         ..clip(name, repository, sizes)
     }
 }
@@ -120,19 +114,16 @@ pub const ENTRIES: &[Entry] = &[
         "siglip-b16-224",
         "google/siglip-base-patch16-224",
         [768, 3072, 12, 12, 224, 16],
-        Resample::Bicubic,
     ),
     siglip(
         "siglip-so400m-384",
         "google/siglip-so400m-patch14-384",
         [1152, 4304, 27, 16, 384, 14],
-        Resample::Bicubic,
     ),
     siglip(
         "medsiglip-448",
         "google/medsiglip-448",
         [1152, 4304, 27, 16, 448, 14],
-        Resample::Bilinear,
     ),
     dinov2(
         "dinov2-small",
@@ -214,13 +205,12 @@ impl Entry {
                 image_std,
                 ..ImageProcessor::default()
             },
-            View::Squash(resample) => ImageProcessor {
+            View::Squash => ImageProcessor {
                 size: Size::Exact {
                     height: side,
                     width: side,
                 },
                 do_center_crop: Some(false),
-                resample,
                 image_mean: [0.5; 3],
                 image_std: [0.5; 3],
                 ..ImageProcessor::default()

@@ -18,7 +18,7 @@ impl Renaming {
     pub fn weights(
         &self,
         config: &VisionConfig,
-        tensors: HashMap<String, Tensor>,
+        tensors: impl IntoIterator<Item = (String, Tensor)>,
     ) -> Result<HashMap<String, Tensor>, WeightsError> {
         let mut expected: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
         let mut renamed = HashMap::new();
@@ -86,7 +86,8 @@ mod tests {
         let renamed = renaming.weights(&config, whole.clone()).unwrap();
         assert_eq!(renamed.len(), config.tensors().len());
 
-        let error = |tensors| renaming.weights(&config, tensors).unwrap_err().to_string();
+        let error =
+            |tensors: HashMap<_, _>| renaming.weights(&config, tensors).unwrap_err().to_string();
         let mut missing = whole.clone();
         missing.remove("visual.trunk.blocks.1.norm2.bias");
         assert!(error(missing).contains("`visual.trunk.blocks.1.norm2.bias` is missing"));
