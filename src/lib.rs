@@ -29,6 +29,7 @@ pub mod device;
 pub mod examples;
 pub mod exit;
 pub mod folder;
+pub mod hub;
 pub mod images;
 pub mod interrupt;
 pub mod journal;

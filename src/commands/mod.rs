@@ -15,7 +15,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Judge(args) => judge::run(args, cli.verbosity),
         Command::Data(args) => data::run(args, cli.verbosity),
-        Command::Train(args) => train::run(args),
+        Command::Train(args) => train::run(args, cli.verbosity),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 
-use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
+use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, Verbosity};
 use crate::device;
 use crate::exit::Exit;
 use crate::measure::{self, Plan};
@@ -12,10 +12,10 @@ use crate::panel::{Bench, Options, Panel, PanelFiles};
 use crate::training::{TrainConfig, TrainPaths, train};
 
 /// Runs the command.
-pub(super) fn run(args: &TrainArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args),
-        TrainCommand::Eval(args) => eval(args),
+        TrainCommand::Eval(args) => eval(args, verbosity),
     }
 }
 
@@ -31,9 +31,10 @@ fn train_panel(args: &TrainRunArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn eval(args: &TrainEvalArgs) -> anyhow::Result<Exit> {
+fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let device = device::open(args.device)?;
-    let panel = Panel::load(&PanelFiles::find(args.panel.as_deref())?, false, &device)?;
+    let (files, _) = PanelFiles::locate(args.panel.as_deref(), &args.hub, verbosity.quiet)?;
+    let panel = Panel::load(&files, false, &device)?;
     let mut judge = Bench::new(
         panel,
         Options {

@@ -17,6 +17,12 @@ mod faults;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
+mod hub;
+#[cfg(test)]
+mod hub_peers;
+#[cfg(test)]
+mod imitation;
+#[cfg(test)]
 mod judge;
 #[cfg(test)]
 mod oracle;
