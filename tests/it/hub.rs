@@ -1,4 +1,4 @@
-//! Downloads from a hub that does what it should, and from hubs that do not.
+//! Snapshots from a hub that does what it should, and from hubs that refuse.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use acem3::hub::{Hub, HubError, Patience, RepoRef, Settings, Snapshot, Token, Wa
 
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
 
-const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
+pub(crate) const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
 
 /// Weights of 300,000 bytes that do not repeat.
-fn weights() -> Vec<u8> {
+pub(crate) fn weights() -> Vec<u8> {
     (0_u32..75_000)
         .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
         .collect()
 }
 
-fn settings(endpoint: String, cache: &Path) -> Settings {
+pub(crate) fn settings(endpoint: String, cache: &Path) -> Settings {
     Settings {
         endpoint,
         cache: cache.to_owned(),
@@ -35,13 +35,13 @@ fn settings(endpoint: String, cache: &Path) -> Settings {
     }
 }
 
-fn fetch(settings: &Settings, id: &str) -> Result<Snapshot, HubError> {
+pub(crate) fn fetch(settings: &Settings, id: &str) -> Result<Snapshot, HubError> {
     let repo = RepoRef::parse(id)?;
     Hub::new(settings.clone(), true)?.snapshot(&repo, &Wanted::Panel)
 }
 
 /// All files below a folder, by their paths.
-fn all(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().unwrap().is_dir() {
@@ -51,20 +51,6 @@ fn all(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-fn bad_content(
-    reply: impl Fn(&Asked, Vec<u8>) -> Option<Reply> + Send + Sync + 'static,
-) -> Imitation {
-    let files = [
-        ("config.json", CONFIG),
-        ("model.safetensors", &weights()[..]),
-    ];
-    let mischief = move |asked: &Asked| {
-        let content = asked.path.starts_with("/blob/");
-        content.then(|| reply(asked, weights())).flatten()
-    };
-    Imitation::of(&files, Arc::new(mischief))
 }
 
 #[test]
@@ -162,176 +148,6 @@ fn files_in_folders_and_copies_instead_of_links() {
             symlinks && cfg!(unix)
         );
         assert_eq!(fs::read(found.folder.join("a/c.json")).unwrap(), CONFIG);
-    }
-}
-
-#[test]
-fn a_broken_download_goes_on_where_it_broke() {
-    // Every connection ends after 100,000 bytes.
-    let imitation = bad_content(|asked, bytes| {
-        let mut reply = Reply::content(asked, &bytes);
-        reply.cut = Some(100_000);
-        Some(reply)
-    });
-    let dir = tempfile::tempdir().unwrap();
-    let mut settings = settings(imitation.hub.url(), dir.path());
-    let found = fetch(&settings, "owner/name").unwrap();
-    assert_eq!(
-        fs::read(found.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
-    let starts: Vec<usize> = imitation.storage.asked().iter().map(Asked::from).collect();
-    assert_eq!(starts, [0, 100_000, 200_000]);
-
-    // Another process goes on too.
-    let dir = tempfile::tempdir().unwrap();
-    settings.cache = dir.path().to_owned();
-    let down = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&down);
-    let imitation = bad_content(move |asked, bytes| {
-        let mut reply = Reply::content(asked, &bytes);
-        match seen.fetch_add(1, Ordering::SeqCst) {
-            0 => reply.cut = Some(120_000),
-            1..=3 => reply = Reply::new(503, "busy"),
-            _ => {}
-        }
-        Some(reply)
-    });
-    settings.endpoint = imitation.hub.url();
-    let error = fetch(&settings, "owner/name").unwrap_err();
-    assert!(error.to_string().contains("model.safetensors"), "{error}");
-    assert!(!dir.path().join("models--owner--name/snapshots").exists());
-    let torn = dir
-        .path()
-        .join("models--owner--name/blobs")
-        .join(sha256(&weights()) + ".incomplete");
-    assert_eq!(fs::metadata(&torn).unwrap().len(), 120_000);
-    imitation.storage.asked();
-    let found = fetch(&settings, "owner/name").unwrap();
-    assert_eq!(imitation.storage.asked()[0].from(), 120_000);
-    assert_eq!(
-        fs::read(found.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
-    assert!(!torn.exists());
-}
-
-#[test]
-fn a_server_that_cannot_resume_starts_anew() {
-    let calls = AtomicUsize::new(0);
-    let imitation = bad_content(move |_, bytes| {
-        let mut reply = Reply::new(200, bytes);
-        reply.cut = (calls.fetch_add(1, Ordering::SeqCst) == 0).then_some(50_000);
-        Some(reply)
-    });
-    let dir = tempfile::tempdir().unwrap();
-    let found = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap();
-    assert_eq!(
-        fs::read(found.folder.join("model.safetensors")).unwrap(),
-        weights()
-    );
-}
-
-#[test]
-fn what_another_left_behind_is_checked_and_replaced() {
-    let imitation = bad_content(|_, _| None);
-    let dir = tempfile::tempdir().unwrap();
-    let blobs = dir.path().join("models--owner--name/blobs");
-    fs::create_dir_all(&blobs).unwrap();
-    let torn = blobs.join(sha256(&weights()) + ".incomplete");
-    for left in [vec![7; 1000], vec![7; 300_000], vec![7; 300_001]] {
-        let _ = fs::remove_file(blobs.join(sha256(&weights())));
-        fs::write(&torn, left).unwrap();
-        let found = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap();
-        assert_eq!(
-            fs::read(found.folder.join("model.safetensors")).unwrap(),
-            weights()
-        );
-        assert!(!torn.exists());
-    }
-}
-
-#[test]
-fn wrong_bytes_and_sizes_are_refused() {
-    type Lie = fn(&Asked, Vec<u8>) -> Option<Reply>;
-    let lies: [(&str, Lie); 4] = [
-        ("sha256", |asked, mut bytes| {
-            bytes[123_456] ^= 1;
-            Some(Reply::content(asked, &bytes))
-        }),
-        ("sends 299999", |asked, bytes| {
-            Some(Reply::content(asked, &bytes[1..]))
-        }),
-        ("sends 300001", |asked, mut bytes| {
-            bytes.push(0);
-            Some(Reply::content(asked, &bytes))
-        }),
-        ("sends at least 30", |asked, mut bytes| {
-            bytes.extend([0; 9000]);
-            let mut reply = Reply::content(asked, &bytes);
-            reply.length = false;
-            Some(reply)
-        }),
-    ];
-    for (told, lie) in lies {
-        let imitation = bad_content(lie);
-        let dir = tempfile::tempdir().unwrap();
-        let error = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap_err();
-        let text = error.to_string();
-        assert!(
-            text.contains(told) && text.contains("model.safetensors") && text.contains("hint:"),
-            "{text}"
-        );
-        assert!(!text.contains("secret"), "{text}");
-        let left = all(&dir.path().join("models--owner--name/blobs"));
-        assert_eq!(left.len(), 1, "{told}: only the configuration: {left:?}");
-        assert!(
-            !dir.path().join("models--owner--name/snapshots").exists(),
-            "{told}"
-        );
-        assert!(
-            !dir.path().join("models--owner--name/refs").exists(),
-            "{told}"
-        );
-    }
-}
-
-#[test]
-fn a_hub_that_contradicts_itself_is_refused() {
-    let files = [
-        ("config.json", CONFIG),
-        ("model.safetensors", &weights()[..]),
-    ];
-    for (name, value, told) in [
-        (
-            "X-Linked-Size",
-            "299999".to_owned(),
-            "lists 300000 bytes and states 299999",
-        ),
-        (
-            "X-Linked-Etag",
-            format!("\"{}\"", "0".repeat(64)),
-            "lists the hash",
-        ),
-        ("X-Repo-Commit", "f".repeat(40), "the hub answers for ffff"),
-    ] {
-        let mischief = move |asked: &Asked| {
-            let head = asked.method == "HEAD" && asked.path.ends_with("model.safetensors");
-            let size = weights().len().to_string();
-            head.then(|| {
-                Reply::new(302, "")
-                    .with("X-Repo-Commit", COMMIT)
-                    .with("X-Linked-Etag", sha256(&weights()))
-                    .with("X-Linked-Size", size)
-                    .with("Location", "http://127.0.0.1:9/")
-                    .with(name, value.clone())
-            })
-        };
-        let imitation = Imitation::of(&files, Arc::new(mischief));
-        let dir = tempfile::tempdir().unwrap();
-        let error = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
-        assert!(imitation.storage.asked().is_empty());
     }
 }
 

@@ -19,6 +19,8 @@ mod folder;
 #[cfg(test)]
 mod hub;
 #[cfg(test)]
+mod hub_faults;
+#[cfg(test)]
 mod hub_peers;
 #[cfg(test)]
 mod imitation;
