@@ -13,6 +13,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cases::{Lang, OpenOptions};
+use crate::hub::HubFlags;
 
 const EXAMPLES: &str = "\
 Start here:
@@ -129,9 +130,13 @@ pub struct JudgeArgs {
     /// The folder of the verdicts; it is made if it does not exist, and resumed if it does
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The panel that judges: a folder; without it, the small one inside this program
+    /// The panel that judges: a folder, or `owner/name[@revision]` on the hub; without it, the small
+    /// one inside this program
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
+    /// How the hub is used.
+    #[command(flatten)]
+    pub hub: HubFlags,
     /// Where to compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceArg,
@@ -339,9 +344,13 @@ pub struct TrainRunArgs {
 /// What to measure.
 #[derive(Args, Clone, Debug)]
 pub struct TrainEvalArgs {
-    /// The panel: a folder; without it, the small one inside this program
+    /// The panel: a folder, or `owner/name[@revision]` on the hub; without it, the small one inside
+    /// this program
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
+    /// How the hub is used.
+    #[command(flatten)]
+    pub hub: HubFlags,
     /// The folder of public data sets; phantoms alone without it
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,

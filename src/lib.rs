@@ -31,6 +31,7 @@ pub mod encoders;
 pub mod examples;
 pub mod exit;
 pub mod folder;
+pub mod hub;
 pub mod images;
 pub mod interrupt;
 pub mod journal;

@@ -11,6 +11,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::Reason;
+use crate::hub::HubStamp;
 use crate::key::{Digest, Provenance};
 use crate::record::SCHEMA;
 
@@ -34,6 +35,9 @@ pub struct Manifest {
     pub judge_sha256: Digest,
     /// Everything about the judge that can move a verdict.
     pub provenance: Provenance,
+    /// What the judge was taken from on the hub, by commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hub: Vec<HubStamp>,
     /// Where it was computed.
     pub device: String,
     /// How the run ended, or that it has not.

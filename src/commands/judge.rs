@@ -15,6 +15,7 @@ use crate::commands::{root, unheeded};
 use crate::device;
 use crate::exit::Exit;
 use crate::folder::{holds_records, unused};
+use crate::hub::HubStamp;
 use crate::images::Images;
 use crate::interrupt::Interrupt;
 use crate::journal::Journal;
@@ -32,7 +33,7 @@ use crate::tally::Tally;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let mut source = cases::open(&args.source.path, &args.source.options(2))?;
     make_folder(args)?;
-    let mut judge = load_judge(args)?;
+    let (mut judge, hub) = load_judge(args, verbosity)?;
     let mut journal = Journal::open(&args.out, &judge.provenance())?;
     let interrupt = Interrupt::listen()?;
     let total = source
@@ -48,6 +49,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     tell_beyond(&progress, &source, args);
     let start = Instant::now();
     let mut manifest = begin(args, &source, judge.as_ref());
+    manifest.hub = hub;
     manifest.write(&args.out)?;
 
     let plan = Plan {
@@ -95,21 +97,23 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     Ok(verdict(args, &tally.counts, &progress))
 }
 
-/// The judge that the flags ask for.
-fn load_judge(args: &JudgeArgs) -> anyhow::Result<Box<dyn Judge>> {
+/// The judge that the flags ask for, and what was taken from the hub for it.
+fn load_judge(
+    args: &JudgeArgs,
+    verbosity: Verbosity,
+) -> anyhow::Result<(Box<dyn Judge>, Vec<HubStamp>)> {
     let panel = args.panel.as_deref();
     if let Some(script) = panel.and_then(|panel| panel.strip_prefix("scripted:")) {
         let judge = ScriptedJudge::parse(script, args.single_order, args.scores_only)?;
-        return Ok(Box::new(judge));
+        return Ok((Box::new(judge), Vec::new()));
     }
     let device = device::open(args.device)?;
-    let panel = Panel::load(&PanelFiles::find(panel)?, args.scores_only, &device)?;
-    Ok(Box::new(Bench::new(
-        panel,
-        Options {
-            single_order: args.single_order,
-        },
-    )))
+    let (files, hub) = PanelFiles::locate(panel, &args.hub, verbosity.quiet)?;
+    let panel = Panel::load(&files, args.scores_only, &device)?;
+    let options = Options {
+        single_order: args.single_order,
+    };
+    Ok((Box::new(Bench::new(panel, options)), hub))
 }
 
 /// Makes the folder of the run, or finds that it may be resumed.
@@ -146,6 +150,7 @@ fn begin(args: &JudgeArgs, source: &Source, judge: &dyn Judge) -> Manifest {
         judge: judge.name(),
         judge_sha256: judge_digest(&provenance),
         provenance,
+        hub: Vec::new(),
         device: judge.device(),
         status: Status::Running,
         error: None,

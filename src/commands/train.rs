@@ -35,7 +35,8 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let device = device::open(args.device)?;
-    let panel = Panel::load(&PanelFiles::find(args.panel.as_deref())?, false, &device)?;
+    let (files, _) = PanelFiles::locate(args.panel.as_deref(), &args.hub, verbosity.quiet)?;
+    let panel = Panel::load(&files, false, &device)?;
     let mut judge = Bench::new(
         panel,
         Options {

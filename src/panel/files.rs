@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::spec::PANEL_FILE;
+use crate::hub::{self, HubFlags, HubStamp};
 
 /// The embedded panel, file by file.
 const EMBEDDED: &[(&str, &[u8])] = &[
@@ -46,6 +47,26 @@ pub enum PanelFiles {
 }
 
 impl PanelFiles {
+    /// The files that `--panel` names, downloaded from the hub where it is an id there; and what was
+    /// taken from the hub.
+    pub fn locate(
+        panel: Option<&str>,
+        flags: &HubFlags,
+        quiet: bool,
+    ) -> Result<(Self, Vec<HubStamp>)> {
+        let found = panel.map(|panel| hub::panel(panel, flags, quiet));
+        let found = found
+            .transpose()
+            .with_context(|| format!("--panel {}: cannot be had", panel.unwrap_or_default()))?;
+        match found.flatten() {
+            Some(snapshot) => {
+                let folder = snapshot.folder.display().to_string();
+                Ok((Self::find(Some(&folder))?, vec![snapshot.stamp]))
+            }
+            None => Ok((Self::find(panel)?, Vec::new())),
+        }
+    }
+
     /// The files that `--panel` names, or the embedded ones.
     pub fn find(panel: Option<&str>) -> Result<Self> {
         let Some(panel) = panel else {

@@ -1,0 +1,236 @@
+//! Snapshots from a hub that does what it should, and from hubs that refuse.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use acem3::hub::{Hub, HubError, Patience, RepoRef, Settings, Snapshot, Token, Wanted};
+
+use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
+
+pub(crate) const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
+
+/// Weights of 300,000 bytes that do not repeat.
+pub(crate) fn weights() -> Vec<u8> {
+    (0_u32..75_000)
+        .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect()
+}
+
+pub(crate) fn settings(endpoint: String, cache: &Path) -> Settings {
+    Settings {
+        endpoint,
+        cache: cache.to_owned(),
+        token: Token::new("hf_secret"),
+        offline: None,
+        symlinks: true,
+        patience: Patience {
+            connect: Duration::from_secs(5),
+            silence: Duration::from_secs(5),
+            tries: 3,
+            pause: Duration::from_millis(1),
+        },
+    }
+}
+
+pub(crate) fn fetch(settings: &Settings, id: &str) -> Result<Snapshot, HubError> {
+    let repo = RepoRef::parse(id)?;
+    Hub::new(settings.clone(), true)?.snapshot(&repo, &Wanted::Panel)
+}
+
+/// All files below a folder, by their paths.
+pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(all(&entry.path()));
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
+    let large = weights();
+    let files = [
+        ("config.json", CONFIG),
+        ("model.safetensors", &large[..]),
+        ("pytorch_model.bin", b"not wanted"),
+        ("README.md", b"not wanted"),
+    ];
+    let imitation = Imitation::good(&files);
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = settings(imitation.hub.url(), dir.path());
+    let found = fetch(&settings, "owner/name").unwrap();
+    let repo = dir.path().join("models--owner--name");
+    assert_eq!(found.folder, repo.join("snapshots").join(COMMIT));
+    assert_eq!(
+        (found.stamp.revision.as_str(), found.stamp.commit.as_str()),
+        ("main", COMMIT)
+    );
+    assert_eq!(
+        fs::read(found.folder.join("model.safetensors")).unwrap(),
+        large
+    );
+    assert_eq!(fs::read(found.folder.join("config.json")).unwrap(), CONFIG);
+    assert_eq!(all(&found.folder).len(), 2);
+    assert_eq!(fs::read_to_string(repo.join("refs/main")).unwrap(), COMMIT);
+    assert!(repo.join(format!("trees/{COMMIT}.json")).is_file());
+    let mut blobs: Vec<String> = all(&repo.join("blobs"))
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    blobs.sort();
+    let mut hashes = [hash(CONFIG), hash(&large)];
+    hashes.sort();
+    assert_eq!(blobs, hashes);
+    #[cfg(unix)]
+    {
+        let link = fs::read_link(found.folder.join("model.safetensors")).unwrap();
+        assert_eq!(link, Path::new("../../blobs").join(sha256(&large)));
+    }
+    // The token goes to the hub, and to nobody the hub sends us to.
+    assert!(
+        imitation
+            .hub
+            .asked()
+            .iter()
+            .all(|a| a.header("authorization") == Some("Bearer hf_secret"))
+    );
+    let stored = imitation.storage.asked();
+    assert!(!stored.is_empty() && stored.iter().all(|a| a.header("authorization").is_none()));
+
+    // What is there is not asked for again; a commit and --offline need no hub at all.
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    assert_eq!(imitation.hub.asked().len(), 1);
+    assert_eq!(
+        fetch(&settings, &format!("owner/name@{COMMIT}"))
+            .unwrap()
+            .folder,
+        found.folder
+    );
+    settings.offline = Some("--offline");
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
+    settings.offline = None;
+    let other = fetch(&settings, "owner/name@refs/pr/1").unwrap();
+    assert_eq!(other.folder, found.folder);
+    assert_eq!(
+        fs::read_to_string(repo.join("refs/refs/pr/1")).unwrap(),
+        COMMIT
+    );
+}
+
+#[test]
+fn files_in_folders_and_copies_instead_of_links() {
+    let large = weights();
+    let imitation = Imitation::good(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
+    for symlinks in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            symlinks,
+            ..settings(imitation.hub.url(), dir.path())
+        };
+        let wanted = Wanted::Files(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
+        let repo = RepoRef::parse("owner/name").unwrap();
+        let found = Hub::new(settings, true)
+            .unwrap()
+            .snapshot(&repo, &wanted)
+            .unwrap();
+        let path = found.folder.join("a/b/model.bin");
+        assert_eq!(fs::read(&path).unwrap(), large);
+        assert_eq!(
+            fs::symlink_metadata(&path).unwrap().is_symlink(),
+            symlinks && cfg!(unix)
+        );
+        assert_eq!(fs::read(found.folder.join("a/c.json")).unwrap(), CONFIG);
+    }
+}
+
+#[test]
+fn refusals_are_told_apart() {
+    type Kind = fn(&HubError) -> bool;
+    let cases: [(u16, &str, Kind); 6] = [
+        (401, "GatedRepo", |e| {
+            matches!(e, HubError::Gated { status: 401, .. })
+        }),
+        (403, "GatedRepo", |e| {
+            matches!(e, HubError::Gated { status: 403, .. })
+        }),
+        (401, "", |e| matches!(e, HubError::BadToken { .. })),
+        (403, "", |e| matches!(e, HubError::Forbidden { .. })),
+        (404, "RepoNotFound", |e| {
+            matches!(e, HubError::NotFound { .. })
+        }),
+        (404, "RevisionNotFound", |e| {
+            matches!(e, HubError::NoRevision { .. })
+        }),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for (status, code, is_it) in cases {
+        let server = Server::start(Arc::new(move |_: &Asked| Reply::refused(status, code)));
+        let error = fetch(&settings(server.url(), dir.path()), "owner/name").unwrap_err();
+        let text = error.to_string();
+        assert!(is_it(&error), "{status} {code}: {text}");
+        assert!(
+            text.contains("owner/name") && text.contains("hint:"),
+            "{text}"
+        );
+        assert!(!text.contains("hf_secret"), "{text}");
+        assert_eq!(
+            server.asked().len(),
+            1,
+            "{status} {code} is not tried again"
+        );
+    }
+    let imitation = Imitation::good(&[("config.json", CONFIG), ("a.bin", b"x")]);
+    let mut nobody = settings(imitation.hub.url(), dir.path());
+    nobody.token = None;
+    let error = fetch(&nobody, "owner/other").unwrap_err();
+    assert!(matches!(error, HubError::NeedsToken { .. }), "{error}");
+    let error = fetch(&nobody, "owner/name@v9").unwrap_err();
+    assert!(error.to_string().contains("no revision `v9`"), "{error}");
+    assert!(all(dir.path()).is_empty(), "a refusal leaves nothing");
+}
+
+#[test]
+fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&calls);
+    let mischief = move |asked: &Asked| {
+        let nth = seen.fetch_add(1, Ordering::SeqCst);
+        let busy = asked.path.starts_with("/api/") && (nth < 2 || nth > 100);
+        busy.then(|| Reply::new(503, "busy"))
+    };
+    let imitation = Imitation::of(
+        &[("config.json", CONFIG), ("a.bin", b"x")],
+        Arc::new(mischief),
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(imitation.hub.url(), dir.path());
+    let found = fetch(&settings, "owner/name").unwrap();
+    calls.store(200, Ordering::SeqCst);
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    let empty = tempfile::tempdir().unwrap();
+    let elsewhere = Settings {
+        cache: empty.path().to_owned(),
+        ..settings
+    };
+    imitation.hub.asked();
+    let error = fetch(&elsewhere, "owner/name").unwrap_err();
+    assert!(
+        matches!(error, HubError::Status { status: 503, .. }),
+        "{error}"
+    );
+    assert_eq!(imitation.hub.asked().len(), 3);
+    let closed = Settings {
+        endpoint: "http://127.0.0.1:9".to_owned(),
+        ..elsewhere
+    };
+    let error = fetch(&closed, "owner/name").unwrap_err();
+    assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
+}

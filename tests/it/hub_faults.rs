@@ -1,0 +1,216 @@
+//! Downloads over connections that break, from servers that lie, onto disks that are full.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::hub::{CONFIG, all, fetch, settings, weights};
+use crate::imitation::{Asked, COMMIT, Imitation, Reply, sha256};
+
+/// A hub whose storage answers as it is told; where that gives nothing, as it should.
+fn bad_content(
+    reply: impl Fn(&Asked, Vec<u8>) -> Option<Reply> + Send + Sync + 'static,
+) -> Imitation {
+    let files = [
+        ("config.json", CONFIG),
+        ("model.safetensors", &weights()[..]),
+    ];
+    let mischief = move |asked: &Asked| {
+        let content = asked.path.starts_with("/blob/");
+        content.then(|| reply(asked, weights())).flatten()
+    };
+    Imitation::of(&files, Arc::new(mischief))
+}
+
+#[test]
+fn a_broken_download_goes_on_where_it_broke() {
+    // Every connection ends after 100,000 bytes.
+    let imitation = bad_content(|asked, bytes| {
+        let mut reply = Reply::content(asked, &bytes);
+        reply.cut = Some(100_000);
+        Some(reply)
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = settings(imitation.hub.url(), dir.path());
+    let found = fetch(&settings, "owner/name").unwrap();
+    assert_eq!(
+        fs::read(found.folder.join("model.safetensors")).unwrap(),
+        weights()
+    );
+    let starts: Vec<usize> = imitation.storage.asked().iter().map(Asked::from).collect();
+    assert_eq!(starts, [0, 100_000, 200_000]);
+
+    // Another process goes on too.
+    let dir = tempfile::tempdir().unwrap();
+    settings.cache = dir.path().to_owned();
+    let down = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&down);
+    let imitation = bad_content(move |asked, bytes| {
+        let mut reply = Reply::content(asked, &bytes);
+        match seen.fetch_add(1, Ordering::SeqCst) {
+            0 => reply.cut = Some(120_000),
+            1..=3 => reply = Reply::new(503, "busy"),
+            _ => {}
+        }
+        Some(reply)
+    });
+    settings.endpoint = imitation.hub.url();
+    let error = fetch(&settings, "owner/name").unwrap_err();
+    assert!(error.to_string().contains("model.safetensors"), "{error}");
+    assert!(!dir.path().join("models--owner--name/snapshots").exists());
+    let torn = dir
+        .path()
+        .join("models--owner--name/blobs")
+        .join(sha256(&weights()) + ".incomplete");
+    assert_eq!(fs::metadata(&torn).unwrap().len(), 120_000);
+    imitation.storage.asked();
+    let found = fetch(&settings, "owner/name").unwrap();
+    assert_eq!(imitation.storage.asked()[0].from(), 120_000);
+    assert_eq!(
+        fs::read(found.folder.join("model.safetensors")).unwrap(),
+        weights()
+    );
+    assert!(!torn.exists());
+}
+
+#[test]
+fn a_server_that_cannot_resume_starts_anew() {
+    let calls = AtomicUsize::new(0);
+    let imitation = bad_content(move |_, bytes| {
+        let mut reply = Reply::new(200, bytes);
+        reply.cut = (calls.fetch_add(1, Ordering::SeqCst) == 0).then_some(50_000);
+        Some(reply)
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let found = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap();
+    assert_eq!(
+        fs::read(found.folder.join("model.safetensors")).unwrap(),
+        weights()
+    );
+}
+
+#[test]
+fn what_another_left_behind_is_checked_and_replaced() {
+    let imitation = bad_content(|_, _| None);
+    let dir = tempfile::tempdir().unwrap();
+    let blobs = dir.path().join("models--owner--name/blobs");
+    fs::create_dir_all(&blobs).unwrap();
+    let torn = blobs.join(sha256(&weights()) + ".incomplete");
+    for left in [vec![7; 1000], vec![7; 300_000], vec![7; 300_001]] {
+        let _ = fs::remove_file(blobs.join(sha256(&weights())));
+        fs::write(&torn, left).unwrap();
+        let found = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap();
+        assert_eq!(
+            fs::read(found.folder.join("model.safetensors")).unwrap(),
+            weights()
+        );
+        assert!(!torn.exists());
+    }
+}
+
+#[test]
+fn wrong_bytes_and_sizes_are_refused() {
+    type Lie = fn(&Asked, Vec<u8>) -> Option<Reply>;
+    let lies: [(&str, Lie); 4] = [
+        ("sha256", |asked, mut bytes| {
+            bytes[123_456] ^= 1;
+            Some(Reply::content(asked, &bytes))
+        }),
+        ("sends 299999", |asked, bytes| {
+            Some(Reply::content(asked, &bytes[1..]))
+        }),
+        ("sends 300001", |asked, mut bytes| {
+            bytes.push(0);
+            Some(Reply::content(asked, &bytes))
+        }),
+        ("sends at least 30", |asked, mut bytes| {
+            bytes.extend([0; 9000]);
+            let mut reply = Reply::content(asked, &bytes);
+            reply.length = false;
+            Some(reply)
+        }),
+    ];
+    for (told, lie) in lies {
+        let imitation = bad_content(lie);
+        let dir = tempfile::tempdir().unwrap();
+        let error = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(told) && text.contains("model.safetensors") && text.contains("hint:"),
+            "{text}"
+        );
+        assert!(!text.contains("secret"), "{text}");
+        let left = all(&dir.path().join("models--owner--name/blobs"));
+        assert_eq!(left.len(), 1, "{told}: only the configuration: {left:?}");
+        assert!(
+            !dir.path().join("models--owner--name/snapshots").exists(),
+            "{told}"
+        );
+        assert!(
+            !dir.path().join("models--owner--name/refs").exists(),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_hub_that_contradicts_itself_is_refused() {
+    let files = [
+        ("config.json", CONFIG),
+        ("model.safetensors", &weights()[..]),
+    ];
+    for (name, value, told) in [
+        (
+            "X-Linked-Size",
+            "299999".to_owned(),
+            "lists 300000 bytes and states 299999",
+        ),
+        (
+            "X-Linked-Etag",
+            format!("\"{}\"", "0".repeat(64)),
+            "lists the hash",
+        ),
+        ("X-Repo-Commit", "f".repeat(40), "the hub answers for ffff"),
+    ] {
+        let mischief = move |asked: &Asked| {
+            let head = asked.method == "HEAD" && asked.path.ends_with("model.safetensors");
+            let size = weights().len().to_string();
+            head.then(|| {
+                Reply::new(302, "")
+                    .with("X-Repo-Commit", COMMIT)
+                    .with("X-Linked-Etag", sha256(&weights()))
+                    .with("X-Linked-Size", size)
+                    .with("Location", "http://127.0.0.1:9/")
+                    .with(name, value.clone())
+            })
+        };
+        let imitation = Imitation::of(&files, Arc::new(mischief));
+        let dir = tempfile::tempdir().unwrap();
+        let error = fetch(&settings(imitation.hub.url(), dir.path()), "owner/name").unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(imitation.storage.asked().is_empty());
+    }
+}
+
+/// `ACEM3_TEST_SMALL_DISK` names a folder on a disk of less than 300,000 bytes.
+#[test]
+fn a_full_disk_is_told_and_leaves_what_can_go_on() {
+    let Some(disk) = std::env::var_os("ACEM3_TEST_SMALL_DISK") else {
+        println!("passed over: ACEM3_TEST_SMALL_DISK names no folder on a small disk");
+        return;
+    };
+    let imitation = bad_content(|_, _| None);
+    let error = fetch(
+        &settings(imitation.hub.url(), Path::new(&disk)),
+        "owner/name",
+    )
+    .unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(".incomplete: cannot be written: "), "{text}");
+    assert!(text.contains("hint: free some space"), "{text}");
+    let repo = Path::new(&disk).join("models--owner--name");
+    assert!(!repo.join("snapshots").exists() && !repo.join("refs").exists());
+    let torn = repo.join("blobs").join(sha256(&weights()) + ".incomplete");
+    assert!(fs::metadata(torn).unwrap().len() < 300_000);
+}
