@@ -57,6 +57,8 @@ pub enum Command {
     Data(DataArgs),
     /// Train a panel, and measure one
     Train(TrainArgs),
+    /// Say what a panel is made of
+    Panel(PanelArgs),
 }
 
 /// How much is said on stderr.
@@ -122,7 +124,8 @@ pub struct JudgeArgs {
     /// The folder of the verdicts; it is made if it does not exist, and resumed if it does
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The panel that judges: a folder; without it, the small one inside this program
+    /// The panel that judges: its folder, the folder of a published checkpoint (LLaVA, Llama,
+    /// Mistral, Qwen2), or a .toml file that names four; without it, the small one inside this program
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// Where to compute: auto, cpu, cuda or cuda:1
@@ -351,6 +354,31 @@ pub struct TrainEvalArgs {
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceArg,
     /// The form of the figures
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
+    pub format: Format,
+}
+
+/// `acem3 panel`.
+#[derive(Args, Clone, Debug)]
+pub struct PanelArgs {
+    /// What to do with a panel.
+    #[command(subcommand)]
+    pub command: PanelCommand,
+}
+
+/// The commands of `acem3 panel`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum PanelCommand {
+    /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
+    Inspect(PanelInspectArgs),
+}
+
+/// `acem3 panel inspect`.
+#[derive(Args, Clone, Debug)]
+pub struct PanelInspectArgs {
+    /// The panel, as for `acem3 judge --panel`; without it, the small one inside this program
+    pub panel: Option<String>,
+    /// The form of the list on stdout
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
 }

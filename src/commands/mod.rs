@@ -2,6 +2,7 @@
 
 mod data;
 mod judge;
+mod panel;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Judge(args) => judge::run(args, cli.verbosity),
         Command::Data(args) => data::run(args, cli.verbosity),
         Command::Train(args) => train::run(args),
+        Command::Panel(args) => panel::run(args),
     }
 }
 
