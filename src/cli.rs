@@ -3,8 +3,10 @@
 //! Only types live here; what a command does is in [`crate::commands`].
 
 mod encoders;
+mod train;
 
 pub use encoders::EncodersArgs;
+pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -65,6 +67,8 @@ pub enum Command {
     /// Compare vision encoders under one budget
     #[command(after_help = encoders::EXAMPLES)]
     Encoders(EncodersArgs),
+    /// Say what a panel is made of
+    Panel(PanelArgs),
 }
 
 /// How much is said on stderr.
@@ -130,8 +134,9 @@ pub struct JudgeArgs {
     /// The folder of the verdicts; it is made if it does not exist, and resumed if it does
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The panel that judges: a folder, or `owner/name[@revision]` on the hub; without it, the small
-    /// one inside this program
+    /// The panel that judges: its folder, the folder of a published checkpoint (LLaVA, Llama,
+    /// Mistral, Qwen2), a .toml file that names four, or `owner/name[@revision]` on the hub; without
+    /// it, the small one inside this program
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,
     /// How the hub is used.
@@ -311,62 +316,27 @@ mod tests {
     }
 }
 
-/// Training and its measures.
+/// `acem3 panel`.
 #[derive(Args, Clone, Debug)]
-pub struct TrainArgs {
-    /// What to do.
+pub struct PanelArgs {
+    /// What to do with a panel.
     #[command(subcommand)]
-    pub command: TrainCommand,
+    pub command: PanelCommand,
 }
 
-/// What is done with a training.
-#[derive(Subcommand, Clone, Debug)]
-pub enum TrainCommand {
-    /// Train a panel from a configuration file, or go on where it was interrupted
-    Run(TrainRunArgs),
-    /// Measure a panel: on phantoms, and on the parts of the data sets it was not trained on
-    Eval(TrainEvalArgs),
+/// The commands of `acem3 panel`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum PanelCommand {
+    /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
+    Inspect(PanelInspectArgs),
 }
 
-/// What to train, and where.
+/// `acem3 panel inspect`.
 #[derive(Args, Clone, Debug)]
-pub struct TrainRunArgs {
-    /// The configuration: model, tokenizer and stages (TOML)
-    pub config: PathBuf,
-    /// Where checkpoints and metrics go, and the finished panel (in its folder `panel`)
-    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
-    pub out: PathBuf,
-    /// The folder of public data sets (`slake`, `vqa_rad`, `path_vqa`, `answers`); phantoms alone without it
-    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
-    pub data: Option<PathBuf>,
-}
-
-/// What to measure.
-#[derive(Args, Clone, Debug)]
-pub struct TrainEvalArgs {
-    /// The panel: a folder, or `owner/name[@revision]` on the hub; without it, the small one inside
-    /// this program
-    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
+pub struct PanelInspectArgs {
+    /// The panel, as for `acem3 judge --panel`; without it, the small one inside this program
     pub panel: Option<String>,
-    /// How the hub is used.
-    #[command(flatten)]
-    pub hub: HubFlags,
-    /// The folder of public data sets; phantoms alone without it
-    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
-    pub data: Option<PathBuf>,
-    /// How many phantom cases
-    #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
-    pub phantoms: u64,
-    /// The seed of phantoms and wrong answers
-    #[arg(long, value_name = "S", default_value_t = 2027, env = "ACEM3_SEED")]
-    pub seed: u64,
-    /// Only the first cases of each data set
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
-    pub limit: Option<usize>,
-    /// Where to compute: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The form of the figures
+    /// The form of the list on stdout
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use serde::de::Error as _;
@@ -32,6 +33,35 @@ impl Digest {
     /// Its first 16 hexadecimal digits, for messages and for records that name it often.
     pub fn short(&self) -> String {
         self.to_string().chars().take(16).collect()
+    }
+}
+
+/// A reader that hashes what it reads, so that a file is read and hashed in one go.
+pub struct Hashed<R> {
+    inner: R,
+    hash: Sha256,
+}
+
+impl<R: Read> Hashed<R> {
+    /// A reader that has read nothing yet.
+    pub fn new(inner: R) -> Self {
+        Self {
+            inner,
+            hash: Sha256::new(),
+        }
+    }
+
+    /// The digest of all that was read.
+    pub fn digest(self) -> Digest {
+        Digest(self.hash.finalize().into())
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.hash.update(buffer.get(..n).unwrap_or_default());
+        Ok(n)
     }
 }
 

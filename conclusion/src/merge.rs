@@ -1,7 +1,7 @@
 //! The merge prompt: the case, then what the three branch experts wrote about it
 //! (ACE-M³ §3, `Ec = Mc(v, q, r1, r2, Es_1, Es_2, Es_3)`).
 
-use acem3_experts::prompt::{JudgeInput, Layout, Piece, Template};
+use acem3_experts::prompt::{Dialogue, JudgeInput, Layout, Piece, Template};
 use acem3_experts::{Aspect, Error};
 use serde::Deserialize;
 
@@ -15,14 +15,27 @@ struct MergeFile {
 
 /// Writes the conclusion model's prompts.
 #[derive(Clone, Debug)]
-pub struct MergePrompts(Template);
+pub struct MergePrompts {
+    template: Template,
+    dialogue: Dialogue,
+}
 
 impl MergePrompts {
     /// The prompts of a layout.
     pub fn new(layout: Layout) -> Result<Self, Error> {
         let file: MergeFile =
             toml::from_str(source(layout)).map_err(|e| Error::Template(e.to_string()))?;
-        Ok(Self(Template::parse(&file.conclusion)?))
+        Ok(Self {
+            template: Template::parse(&file.conclusion)?,
+            dialogue: Dialogue::default(),
+        })
+    }
+
+    /// The same prompts inside a dialogue.
+    #[must_use]
+    pub fn inside(mut self, dialogue: Dialogue) -> Self {
+        self.dialogue = dialogue;
+        self
     }
 
     /// The prompt for a pair and its three evaluations, given as the pieces of
@@ -32,13 +45,14 @@ impl MergePrompts {
         input: &JudgeInput,
         evaluations: &[Vec<Piece>; 3],
     ) -> Result<Vec<Piece>, Error> {
-        self.0.fill(|name| {
+        let pieces = self.template.fill(|name| {
             let aspect = Aspect::ALL.iter().position(|a| a.key() == name);
             match aspect {
                 Some(i) => evaluations.get(i).cloned(),
                 None => input.place(name),
             }
-        })
+        })?;
+        Ok(self.dialogue.wrap(pieces))
     }
 }
 

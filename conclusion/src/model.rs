@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use acem3_experts::generate::{ImageTokens, Task};
-use acem3_experts::prompt::{Format, JudgeInput, Layout, Piece, StagedPrompt, TokenStep};
+use acem3_experts::prompt::{Dialogue, Format, JudgeInput, Layout, Piece, StagedPrompt, TokenStep};
 use acem3_experts::{Aspect, BranchEvaluation, Error, TextTokenizer};
 
 use crate::merge::MergePrompts;
@@ -20,9 +20,19 @@ pub struct ConclusionModel {
 impl ConclusionModel {
     /// The conclusion model of a layout.
     pub fn new(layout: Layout, tokenizer: &TextTokenizer) -> Result<Self, Error> {
-        let format = Format::conclusion().tokens(tokenizer)?.into();
+        Self::inside(layout, Dialogue::default(), tokenizer)
+    }
+
+    /// The conclusion model of a layout, spoken to in a dialogue.
+    pub fn inside(
+        layout: Layout,
+        dialogue: Dialogue,
+        tokenizer: &TextTokenizer,
+    ) -> Result<Self, Error> {
+        let format = Format::conclusion().led(&dialogue.lead);
+        let format = format.tokens(tokenizer)?.into();
         Ok(Self {
-            merge: MergePrompts::new(layout)?,
+            merge: MergePrompts::new(layout)?.inside(dialogue),
             format,
         })
     }

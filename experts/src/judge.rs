@@ -16,8 +16,11 @@ pub struct BranchJudge {
 impl BranchJudge {
     /// Experts whose prompts are these.
     pub fn new(prompts: BranchPrompts, tokenizer: &TextTokenizer) -> Result<Self, Error> {
-        let formats =
-            Aspect::ALL.map(|aspect| Format::branch(aspect).tokens(tokenizer).map(Into::into));
+        let lead = &prompts.dialogue().lead;
+        let formats = Aspect::ALL.map(|aspect| {
+            let format = Format::branch(aspect).led(lead);
+            format.tokens(tokenizer).map(Into::into)
+        });
         Ok(Self {
             prompts,
             formats: formats.into_iter().collect::<Result<_, _>>()?,

@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use tokenizers::normalizers::{NormalizerWrapper, Sequence};
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Encoding, Tokenizer};
 
 use crate::Error;
@@ -9,8 +12,14 @@ use crate::Error;
 /// A tokenizer in two readings: of the program's own text, where control tokens count, and of
 /// quoted text, where they are ordinary letters. An answer that contains `Score: 5` or the text of
 /// a control token can therefore never speak for the judge.
+///
+/// Vocabularies of the `SentencePiece` kind read a text as if a space stood before it. A prompt is
+/// tokenised in pieces, so that only its beginning (and what follows an image, as in `LLaVA`'s
+/// `tokenizer_image_token`) is read so; the other pieces go on where the last one ended.
 #[derive(Clone, Debug)]
 pub struct TextTokenizer {
+    opening: Tokenizer,
+    start: Vec<u32>,
     own: Tokenizer,
     quoting: Tokenizer,
     special: HashSet<u32>,
@@ -25,16 +34,21 @@ impl TextTokenizer {
     }
 
     /// Both readings of a loaded tokenizer.
-    pub fn new(own: Tokenizer) -> Self {
+    pub fn new(opening: Tokenizer) -> Self {
+        let own = going_on(&opening);
         let mut quoting = own.clone();
         quoting.set_encode_special_tokens(true);
         let added = own.get_added_tokens_decoder();
-        let special = added
+        let special: HashSet<u32> = added
             .iter()
             .filter(|(_, t)| t.special)
             .map(|(id, _)| *id)
             .collect();
+        let start = opening.encode("", true).map(|e| e.get_ids().to_vec());
+        let start = start.unwrap_or_default().into_iter();
         Self {
+            start: start.take_while(|id| special.contains(id)).collect(),
+            opening,
             own,
             quoting,
             special,
@@ -44,6 +58,16 @@ impl TextTokenizer {
     /// Tokens of the program's own text.
     pub fn fixed(&self, text: &str) -> Result<Vec<u32>, Error> {
         Ok(encoding(&self.own, text)?.get_ids().to_vec())
+    }
+
+    /// The control tokens that every text begins with, such as Llama's `<s>`; often none.
+    pub fn start(&self) -> &[u32] {
+        &self.start
+    }
+
+    /// Tokens of the program's own text at the beginning of a prompt or after an image.
+    pub fn opening(&self, text: &str) -> Result<Vec<u32>, Error> {
+        Ok(encoding(&self.opening, text)?.get_ids().to_vec())
     }
 
     /// Tokens of quoted text.
@@ -94,6 +118,29 @@ impl TextTokenizer {
     pub fn vocabulary(&self) -> usize {
         self.own.get_vocab_size(true)
     }
+}
+
+/// The tokenizer without the space that it puts before a text.
+fn going_on(tokenizer: &Tokenizer) -> Tokenizer {
+    let mut plain = tokenizer.clone();
+    let normalizer = match tokenizer.get_normalizer() {
+        Some(NormalizerWrapper::Prepend(_)) => None,
+        Some(NormalizerWrapper::Sequence(all)) => {
+            let kept = all.as_ref().iter();
+            let kept = kept.filter(|n| !matches!(n, NormalizerWrapper::Prepend(_)));
+            let kept = Sequence::new(kept.cloned().collect());
+            Some(NormalizerWrapper::Sequence(kept))
+        }
+        other => other.cloned(),
+    };
+    // It fails only where added tokens cannot be normalised, which they could be before.
+    let _ = plain.with_normalizer(normalizer);
+    if let Some(PreTokenizerWrapper::Metaspace(metaspace)) = tokenizer.get_pre_tokenizer() {
+        let mut metaspace = metaspace.clone();
+        metaspace.set_prepend_scheme(PrependScheme::Never);
+        plain.with_pre_tokenizer(Some(metaspace));
+    }
+    plain
 }
 
 fn encoding(tokenizer: &Tokenizer, text: &str) -> Result<Encoding, Error> {

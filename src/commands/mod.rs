@@ -3,6 +3,7 @@
 mod data;
 mod encoders;
 mod judge;
+mod panel;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Data(args) => data::run(args, cli.verbosity),
         Command::Encoders(args) => encoders::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
+        Command::Panel(args) => panel::run(args),
     }
 }
 

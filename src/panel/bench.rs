@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_conclusion::{OrderVerdict, Verdict};
+use acem3_conclusion::{MEMBER, OrderVerdict, Verdict};
 use acem3_experts::generate::{ImageTokens, Prefixes, Task};
 use acem3_experts::prompt::JudgeInput;
 use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
 use anyhow::{Context, Result};
 
+use super::group::Group;
 use super::load::Panel;
 use crate::cases::Reason;
 use crate::images::LoadedImage;
@@ -17,6 +18,9 @@ use crate::key::{Provenance, judge_digest};
 
 /// What a member wrote about a sitting, or why it could not.
 type Written = Result<Vec<Rating>, Error>;
+
+/// An image as each group sees it; `None` for those that see none.
+type Seen = Vec<Option<Arc<ImageTokens>>>;
 
 /// Images whose tokens are kept, for further questions about them.
 const IMAGES: usize = 32;
@@ -32,6 +36,13 @@ pub struct Options {
 pub struct Bench {
     panel: Panel,
     options: Options,
+    /// What each group remembers.
+    memories: Vec<Memory>,
+}
+
+/// What a group remembers between batches.
+#[derive(Default)]
+struct Memory {
     prefixes: Prefixes,
     images: HashMap<String, Arc<ImageTokens>>,
 }
@@ -41,7 +52,7 @@ struct Sitting<'a> {
     job: usize,
     swapped: bool,
     input: JudgeInput<'a>,
-    image: Option<Arc<ImageTokens>>,
+    images: Seen,
     branches: Result<Vec<BranchEvaluation>, Unscored>,
 }
 
@@ -49,10 +60,9 @@ impl Bench {
     /// A panel that begins to judge.
     pub fn new(panel: Panel, options: Options) -> Self {
         Self {
+            memories: panel.groups.iter().map(|_| Memory::default()).collect(),
             panel,
             options,
-            prefixes: Prefixes::default(),
-            images: HashMap::new(),
         }
     }
 
@@ -60,9 +70,9 @@ impl Bench {
     fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<Sitting<'a>>> {
         let mut sittings = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
-            let image = match &job.image {
-                Some(image) => self.see(image)?.map(Some),
-                None => Ok(None),
+            let images = match &job.image {
+                Some(image) => self.see(image)?,
+                None => Ok(self.panel.groups.iter().map(|_| None).collect()),
             };
             let orders: &[bool] = if self.options.single_order {
                 &[false]
@@ -84,23 +94,138 @@ impl Bench {
                         question: job.question(),
                         responses,
                     },
-                    image: image.clone().unwrap_or_default(),
-                    branches: image.clone().map(|_| Vec::new()),
+                    images: images.clone().unwrap_or_default(),
+                    branches: images.clone().map(|_| Vec::new()),
                 });
             }
         }
         Ok(sittings)
     }
 
+    /// An image as each group sees it.
+    fn see(&mut self, image: &LoadedImage) -> Result<Result<Seen, Unscored>> {
+        let mut all = Vec::with_capacity(self.memories.len());
+        for (group, memory) in self.panel.groups.iter().zip(&mut self.memories) {
+            match memory.see(group, image)? {
+                Ok(seen) => all.push(seen),
+                Err(unscored) => return Ok(Err(unscored)),
+            }
+        }
+        Ok(Ok(all))
+    }
+
+    /// The three experts write about every sitting.
+    fn evaluate(&mut self, sittings: &mut [Sitting]) -> Result<()> {
+        let mut asked: Vec<&mut Sitting> = sittings
+            .iter_mut()
+            .filter(|sitting| sitting.branches.is_ok())
+            .collect();
+        // What each expert wrote about each sitting, in the order of the aspects.
+        let mut written: Vec<[Option<Written>; 3]> =
+            asked.iter().map(|_| Default::default()).collect();
+        let groups = self.panel.groups.iter().zip(&mut self.memories);
+        for (g, (group, memory)) in groups.enumerate() {
+            let mut tasks: Vec<Task> = Vec::new();
+            let mut places = Vec::new();
+            for (place, sitting) in asked.iter().enumerate() {
+                let (input, image) = sitting.input_for(g);
+                let all = group
+                    .branches
+                    .tasks(&input, image, group.engine.tokenizer())?;
+                for (aspect, mut task) in all.into_iter().enumerate() {
+                    if let Some(head) = group.head(aspect) {
+                        task.member = head;
+                        tasks.push(task);
+                        places.push((place, aspect));
+                    }
+                }
+            }
+            let texts = group.engine.write(&tasks, &mut memory.prefixes)?;
+            for ((place, aspect), text) in places.into_iter().zip(texts) {
+                let slot = written
+                    .get_mut(place)
+                    .and_then(|slots| slots.get_mut(aspect));
+                if let Some(slot) = slot {
+                    *slot = Some(text);
+                }
+            }
+        }
+        for (sitting, written) in asked.iter_mut().zip(written) {
+            for (aspect, ratings) in Aspect::ALL.into_iter().zip(written) {
+                let ratings = ratings.context("an expert has no seat in the panel")?;
+                match (ratings, &mut sitting.branches) {
+                    (Ok(ratings), Ok(branches)) => {
+                        branches.push(BranchJudge::evaluation(aspect, ratings));
+                    }
+                    (Err(error), branches) => *branches = Err(unscored(error)?),
+                    (Ok(_), Err(_)) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The conclusion model writes about every sitting that the experts could finish.
+    fn conclude(&mut self, sittings: &[Sitting]) -> Result<Vec<Option<Written>>> {
+        let groups = self.panel.groups.iter().zip(&mut self.memories);
+        let seats = groups.enumerate();
+        let mut seats =
+            seats.filter_map(|(g, (group, m))| Some((g, group.head(MEMBER)?, group, m)));
+        let (g, head, group, memory) = seats.next().context("no conclusion model")?;
+        let mut tasks = Vec::new();
+        for sitting in sittings {
+            if let Ok(branches) = &sitting.branches {
+                let (input, image) = sitting.input_for(g);
+                let tokenizer = group.engine.tokenizer();
+                let mut task = group.conclusion.task(&input, image, branches, tokenizer)?;
+                task.member = head;
+                tasks.push(task);
+            }
+        }
+        let mut written = group
+            .engine
+            .write(&tasks, &mut memory.prefixes)?
+            .into_iter();
+        Ok(sittings
+            .iter()
+            .map(|s| {
+                if s.branches.is_ok() {
+                    written.next()
+                } else {
+                    None
+                }
+            })
+            .collect())
+    }
+}
+
+impl Sitting<'_> {
+    /// What a group is asked: one that sees nothing is asked about the text alone.
+    fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
+        let image = self.images.get(group).and_then(Option::as_ref);
+        let input = JudgeInput {
+            image: image.is_some(),
+            ..self.input.clone()
+        };
+        (input, image)
+    }
+}
+
+impl Memory {
     /// The tokens of an image. Each is encoded alone, so that they never depend on the batch.
-    fn see(&mut self, image: &LoadedImage) -> Result<Result<Arc<ImageTokens>, Unscored>> {
+    fn see(
+        &mut self,
+        group: &Group,
+        image: &LoadedImage,
+    ) -> Result<Result<Option<Arc<ImageTokens>>, Unscored>> {
+        let Some(eyes) = &group.eyes else {
+            return Ok(Ok(None));
+        };
         let key = image.sha256.to_string();
         if let Some(tokens) = self.images.get(&key) {
-            return Ok(Ok(tokens.clone()));
+            return Ok(Ok(Some(tokens.clone())));
         }
-        let seen = self
-            .panel
-            .eyes
+        let seen = eyes
             .see(&image.decoded)
             .with_context(|| image.name.clone())?;
         let tokens = match seen {
@@ -121,62 +246,7 @@ impl Bench {
             self.images.clear();
         }
         self.images.insert(key, tokens.clone());
-        Ok(Ok(tokens))
-    }
-
-    /// The three experts write about every sitting.
-    fn evaluate(&mut self, sittings: &mut [Sitting]) -> Result<()> {
-        let engine = &self.panel.engine;
-        let mut asked: Vec<&mut Sitting> = sittings
-            .iter_mut()
-            .filter(|sitting| sitting.branches.is_ok())
-            .collect();
-        let mut tasks: Vec<Task> = Vec::new();
-        for sitting in &asked {
-            let image = sitting.image.as_ref();
-            tasks.extend(
-                self.panel
-                    .branches
-                    .tasks(&sitting.input, image, engine.tokenizer())?,
-            );
-        }
-        let mut written = engine.write(&tasks, &mut self.prefixes)?.into_iter();
-        for sitting in &mut asked {
-            for (aspect, ratings) in Aspect::ALL.into_iter().zip(written.by_ref()) {
-                match (ratings, &mut sitting.branches) {
-                    (Ok(ratings), Ok(branches)) => {
-                        branches.push(BranchJudge::evaluation(aspect, ratings));
-                    }
-                    (Err(error), branches) => *branches = Err(unscored(error)?),
-                    (Ok(_), Err(_)) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The conclusion model writes about every sitting that the experts could finish.
-    fn conclude(&mut self, sittings: &[Sitting]) -> Result<Vec<Option<Written>>> {
-        let engine = &self.panel.engine;
-        let mut tasks = Vec::new();
-        for sitting in sittings {
-            if let Ok(branches) = &sitting.branches {
-                let (input, image) = (&sitting.input, sitting.image.as_ref());
-                let conclusion = &self.panel.conclusion;
-                tasks.push(conclusion.task(input, image, branches, engine.tokenizer())?);
-            }
-        }
-        let mut written = engine.write(&tasks, &mut self.prefixes)?.into_iter();
-        Ok(sittings
-            .iter()
-            .map(|s| {
-                if s.branches.is_ok() {
-                    written.next()
-                } else {
-                    None
-                }
-            })
-            .collect())
+        Ok(Ok(Some(tokens)))
     }
 }
 
@@ -184,11 +254,11 @@ impl Judge for Bench {
     fn name(&self) -> String {
         let digest = judge_digest(&self.panel.hashes).to_string();
         let hash = digest.get(..8).unwrap_or_default();
-        format!("{} ({hash})", self.panel.spec.name)
+        format!("{} ({hash})", self.panel.name())
     }
 
     fn device(&self) -> String {
-        match self.panel.eyes.device().location() {
+        match self.panel.device.location() {
             candle::DeviceLocation::Cpu => "cpu".to_owned(),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
@@ -197,7 +267,7 @@ impl Judge for Bench {
 
     fn provenance(&self) -> Provenance {
         let mut provenance: Provenance = self.panel.hashes.clone().into_iter().collect();
-        let settings = self.panel.engine.settings();
+        let settings = self.panel.settings;
         let orders = if self.options.single_order {
             "single"
         } else {

@@ -4,9 +4,9 @@ use acem3_projector::Projector;
 use acem3_vision::{DecodedImage, ImageProcessor, ProcessError, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
+use candle_nn::VarBuilder;
 
-use super::spec::PanelSpec;
-use super::weights::Checkpoint;
+use super::member::Sight;
 
 /// What all members of a panel look through.
 pub(super) struct Eyes {
@@ -17,21 +17,16 @@ pub(super) struct Eyes {
 }
 
 impl Eyes {
-    /// The vision tower and projector of a checkpoint.
-    pub(super) fn load(spec: &PanelSpec, member: &Checkpoint, device: &Device) -> Result<Self> {
-        let model = member.builder(device).pp("model");
+    /// The vision tower and projector of the checkpoint under `vb`.
+    pub(super) fn load(sight: &Sight, vb: &VarBuilder, device: &Device) -> Result<Self> {
+        let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
         Ok(Self {
-            processor: spec.processor.clone(),
-            tower: VisionTower::load(&vision, &spec.model.vision, spec.model.selection)?,
-            projector: Projector::load(&model.pp("mm_projector"), &spec.model.projector)?,
+            processor: sight.processor.clone(),
+            tower: VisionTower::load(&vision, &sight.vision, sight.selection)?,
+            projector: Projector::load(&model.pp("mm_projector"), &sight.projector)?,
             device: device.clone(),
         })
-    }
-
-    /// Where tensors are.
-    pub(super) fn device(&self) -> &Device {
-        &self.device
     }
 
     /// The tokens of one image. The inner error concerns this image alone, the outer one the panel.

@@ -1,12 +1,17 @@
 //! Where a panel's files are: in a folder, or in this program.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::spec::PANEL_FILE;
 use crate::hub::{self, HubFlags, HubStamp};
+
+/// The file that makes a folder a published checkpoint.
+pub(super) const CONFIG_FILE: &str = "config.json";
 
 /// The embedded panel, file by file.
 const EMBEDDED: &[(&str, &[u8])] = &[
@@ -44,6 +49,10 @@ pub enum PanelFiles {
     Embedded,
     /// A folder with a `panel.toml`.
     Folder(PathBuf),
+    /// A file that names the four members' checkpoints.
+    Members(PathBuf),
+    /// A published checkpoint, all four members at once.
+    Checkpoint(PathBuf),
 }
 
 impl PanelFiles {
@@ -72,20 +81,32 @@ impl PanelFiles {
         let Some(panel) = panel else {
             return Ok(Self::Embedded);
         };
-        let folder = Path::new(panel);
-        if !folder.is_dir() {
+        let path = Path::new(panel);
+        if path.is_file() && path.extension().is_some_and(|e| e == "toml") {
+            return Ok(if path.file_name().is_some_and(|name| name == PANEL_FILE) {
+                Self::Folder(path.parent().map(Path::to_owned).unwrap_or_default())
+            } else {
+                Self::Members(path.to_owned())
+            });
+        }
+        if !path.is_dir() {
             bail!(
                 "--panel {panel}: there is no such folder\n\
-                 hint: name a folder with a {PANEL_FILE}, or leave --panel out for the embedded panel"
+                 hint: name a folder with a {PANEL_FILE}, a published checkpoint's folder, or a \
+                 .toml file that names four; or leave --panel out for the embedded panel"
             );
         }
-        if !folder.join(PANEL_FILE).is_file() {
-            bail!(
-                "--panel {panel}: it holds no {PANEL_FILE}\n\
-                 hint: a panel is what `acem3 train` writes into its folder `panel`"
-            );
+        if path.join(PANEL_FILE).is_file() {
+            return Ok(Self::Folder(path.to_owned()));
         }
-        Ok(Self::Folder(folder.to_owned()))
+        if path.join(CONFIG_FILE).is_file() {
+            return Ok(Self::Checkpoint(path.to_owned()));
+        }
+        bail!(
+            "--panel {panel}: it holds no {PANEL_FILE} and no {CONFIG_FILE}\n\
+             hint: a panel is what `acem3 train` writes into its folder `panel`, or a checkpoint \
+             with {CONFIG_FILE}, weights and tokenizer"
+        );
     }
 
     /// The bytes of a file.
@@ -97,8 +118,8 @@ impl PanelFiles {
                     found.with_context(|| format!("the embedded panel has no {name}"))?;
                 Ok(Cow::Borrowed(bytes))
             }
-            Self::Folder(folder) => {
-                let path = folder.join(name);
+            Self::Folder(_) | Self::Members(_) | Self::Checkpoint(_) => {
+                let path = self.path(name);
                 let bytes = std::fs::read(&path)
                     .with_context(|| format!("{}: cannot be read", path.display()))?;
                 Ok(Cow::Owned(bytes))
@@ -106,11 +127,38 @@ impl PanelFiles {
         }
     }
 
+    /// A file to be read from its beginning, and its length.
+    pub(super) fn open(&self, name: &str) -> Result<(Box<dyn Read>, u64)> {
+        if *self == Self::Embedded {
+            let bytes = self.read(name)?;
+            let len = bytes.len() as u64;
+            return Ok((Box::new(std::io::Cursor::new(bytes)), len));
+        }
+        let path = self.path(name);
+        let open = || {
+            let file = File::open(&path)?;
+            let len = file.metadata()?.len();
+            Ok::<_, std::io::Error>((file, len))
+        };
+        let (file, len) = open().with_context(|| format!("{}: cannot be read", path.display()))?;
+        Ok((Box::new(BufReader::new(file)), len))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Embedded => PathBuf::from(name),
+            Self::Folder(folder) | Self::Checkpoint(folder) => folder.join(name),
+            Self::Members(file) => file.with_file_name(name),
+        }
+    }
+
     /// The file as messages name it.
     pub fn describe(&self, name: &str) -> String {
         match self {
             Self::Embedded => format!("embedded {name}"),
-            Self::Folder(folder) => folder.join(name).display().to_string(),
+            Self::Folder(_) | Self::Members(_) | Self::Checkpoint(_) => {
+                self.path(name).display().to_string()
+            }
         }
     }
 }

@@ -1,15 +1,26 @@
 //! The panel: four members loaded from files, judging pairs.
 //!
-//! Files and hashes are read here; the mathematics is in the crates below.
+//! Files and hashes are read here; the mathematics is in the crates below. A panel's own form is a
+//! folder with a `panel.toml`; published checkpoints are read too, one or four of them.
 
 mod bench;
 mod eyes;
 mod files;
+mod group;
+mod inspect;
 mod load;
+mod member;
+mod members_file;
+mod published;
+mod recipe;
+mod safetensors;
 mod spec;
+mod store;
+mod torch;
 mod weights;
 
 pub use bench::{Bench, Options};
 pub use files::PanelFiles;
+pub use inspect::{Inspection, inspect};
 pub use load::Panel;
 pub use spec::{Members, PANEL_FILE, PanelSpec, TOKENIZER_FILE};

@@ -1,95 +1,159 @@
 //! The weights of four members, equal tensors held once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use candle::safetensors::Load as _;
 use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
-use safetensors::SafeTensors;
 
 use super::files::PanelFiles;
-use super::spec::Members;
+use super::safetensors;
+use super::store::{Identity, Store, Stored};
+use super::torch;
 use crate::key::Digest;
 
-/// One member's checkpoint: each tensor with the hash of its bytes.
+/// A file's hash and tensors.
+pub(super) type Opened = Arc<(Digest, Vec<(String, Stored)>)>;
+
+/// Weight files, each read once however many members name it.
+pub(super) struct Library {
+    store: Store,
+    opened: HashMap<PathBuf, Opened>,
+}
+
+impl Library {
+    /// Nothing read yet.
+    pub(super) fn new(device: &Device) -> Self {
+        Self {
+            store: Store::new(device),
+            opened: HashMap::new(),
+        }
+    }
+
+    /// The hash and tensors of a file of a panel's folder.
+    fn of_panel(&mut self, files: &PanelFiles, name: &str) -> Result<Opened> {
+        let known = PathBuf::from(name);
+        if let Some(opened) = self.opened.get(&known) {
+            return Ok(opened.clone());
+        }
+        let file: Arc<str> = files.describe(name).into();
+        let (source, len) = files.open(name)?;
+        let read = safetensors::read(source, len, &file, &mut self.store, |_| true);
+        let read = Arc::new(read.with_context(|| file.to_string())?);
+        self.opened.insert(known, read.clone());
+        Ok(read)
+    }
+
+    /// The hash and tensors of a checkpoint's file, buffers that are no weights left out.
+    pub(super) fn of_checkpoint(&mut self, path: &Path) -> Result<Opened> {
+        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(opened) = self.opened.get(&known) {
+            return Ok(opened.clone());
+        }
+        let file: Arc<str> = path.display().to_string().into();
+        let wanted = |name: &str| !is_buffer(name);
+        let read = if path.extension().is_some_and(|e| e == "safetensors") {
+            let open = || {
+                let source = std::fs::File::open(path)?;
+                let len = source.metadata()?.len();
+                Ok::<_, std::io::Error>((std::io::BufReader::new(source), len))
+            };
+            let (source, len) = open().with_context(|| format!("{file}: cannot be read"))?;
+            safetensors::read(source, len, &file, &mut self.store, wanted)
+        } else {
+            torch::read(path, &file, &mut self.store, wanted)
+        };
+        let read = Arc::new(read.with_context(|| file.to_string())?);
+        self.opened.insert(known, read.clone());
+        Ok(read)
+    }
+}
+
+/// Tables that older versions of transformers saved beside the weights and that follow from the
+/// configuration.
+fn is_buffer(name: &str) -> bool {
+    let ends = [".inv_freq", ".position_ids", ".masked_bias", ".attn.bias"];
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+/// One member's checkpoint: each tensor under the name that the crates load it by.
 #[derive(Clone)]
 pub(super) struct Checkpoint {
-    name: &'static str,
-    tensors: BTreeMap<String, (Digest, Tensor)>,
+    /// The member, as messages name it.
+    pub name: String,
+    /// The tensors.
+    pub tensors: BTreeMap<String, Stored>,
     used: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// Reads the members' files. A file that several members name is read once, and equal tensors of
-/// different files become one. Also gives the hash of each file.
-pub(super) fn read_members(
-    files: &PanelFiles,
-    members: &Members,
-    device: &Device,
-) -> Result<(Vec<Checkpoint>, BTreeMap<String, Digest>)> {
-    let mut hashes = BTreeMap::new();
-    let mut opened: HashMap<&str, Vec<(String, Digest, Tensor)>> = HashMap::new();
-    let mut interned: HashMap<(Digest, Vec<usize>), Tensor> = HashMap::new();
-    let mut checkpoints = Vec::new();
-    for (member, names) in members.all() {
-        let mut tensors = BTreeMap::new();
-        for name in names {
-            if !opened.contains_key(name.as_str()) {
-                let bytes = files.read(name)?;
-                hashes.insert(name.clone(), Digest::of(&bytes));
-                let read = read_file(&bytes, device, &mut interned)
-                    .with_context(|| files.describe(name))?;
-                opened.insert(name, read);
-            }
-            for (tensor, digest, values) in opened.get(name.as_str()).into_iter().flatten() {
-                if tensors
-                    .insert(tensor.clone(), (*digest, values.clone()))
-                    .is_some()
-                {
-                    bail!(
-                        "{}: tensor `{tensor}` is in another file of the {member} member too",
-                        files.describe(name)
-                    );
-                }
+impl Checkpoint {
+    /// A checkpoint without tensors.
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            tensors: BTreeMap::new(),
+            used: Arc::default(),
+        }
+    }
+
+    /// Reads files of a panel's folder. Also gives the hash of each file.
+    pub(super) fn of_panel(
+        name: &str,
+        files: &PanelFiles,
+        names: &[String],
+        library: &mut Library,
+    ) -> Result<(Self, BTreeMap<String, Digest>)> {
+        let mut checkpoint = Self::new(name);
+        let mut hashes = BTreeMap::new();
+        for file in names {
+            let opened = library.of_panel(files, file)?;
+            hashes.insert(file.clone(), opened.0);
+            for (tensor, stored) in &opened.1 {
+                checkpoint.add(tensor.clone(), stored.clone())?;
             }
         }
-        checkpoints.push(Checkpoint {
-            name: member,
-            tensors,
-            used: Arc::default(),
-        });
+        Ok((checkpoint, hashes))
     }
-    Ok((checkpoints, hashes))
-}
 
-fn read_file(
-    bytes: &[u8],
-    device: &Device,
-    interned: &mut HashMap<(Digest, Vec<usize>), Tensor>,
-) -> Result<Vec<(String, Digest, Tensor)>> {
-    let file = SafeTensors::deserialize(bytes).context("it is not a whole safetensors file")?;
-    let mut tensors = Vec::new();
-    for (name, view) in file.tensors() {
-        let digest = Digest::of(view.data());
-        let key = (digest, view.shape().to_vec());
-        let tensor = if let Some(tensor) = interned.get(&key) {
-            tensor.clone()
-        } else {
-            let tensor = view
-                .load(device)
-                .with_context(|| format!("tensor `{name}`"))?;
-            let tensor = tensor.to_dtype(DType::F32)?;
-            interned.insert(key, tensor.clone());
-            tensor
-        };
-        tensors.push((name, digest, tensor));
+    /// The same tensors as another member's.
+    pub(super) fn renamed(&self, name: &str) -> Self {
+        Self {
+            tensors: self.tensors.clone(),
+            ..Self::new(name)
+        }
     }
-    Ok(tensors)
-}
 
-impl Checkpoint {
+    /// The hash of all names, types, shapes and values, however they lie in files.
+    pub(super) fn digest(&self) -> Digest {
+        let mut text = String::new();
+        for (name, stored) in &self.tensors {
+            let Identity {
+                digest,
+                dtype,
+                shape,
+            } = &*stored.identity;
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name} {} {shape:?} {digest}", dtype.as_str());
+        }
+        Digest::of(text.as_bytes())
+    }
+
+    /// Adds a tensor of a new name.
+    pub(super) fn add(&mut self, name: String, stored: Stored) -> Result<()> {
+        let file = stored.file.clone();
+        match self.tensors.insert(name.clone(), stored) {
+            Some(_) => bail!(
+                "{file}: tensor `{name}` is in another place of the {} member too",
+                self.name
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// A builder that layers load from.
     pub(super) fn builder(&self, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
@@ -99,9 +163,10 @@ impl Checkpoint {
     /// panel its maker thinks it is.
     pub(super) fn all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.tensors.keys().find(|name| !used.contains(*name)) {
-            Some(name) => bail!(
-                "the {} member has a tensor `{name}` that its model does not use",
+        match self.tensors.iter().find(|(name, _)| !used.contains(*name)) {
+            Some((name, stored)) => bail!(
+                "{}: the {} member has a tensor `{name}` that its model does not use",
+                stored.file,
                 self.name
             ),
             None => Ok(()),
@@ -110,12 +175,12 @@ impl Checkpoint {
 
     /// Whether both hold equal tensors under names that begin so, and the same names.
     pub(super) fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
-        let under = |c: &Self| -> Vec<(String, Digest)> {
+        let under = |c: &Self| -> Vec<(String, Arc<Identity>)> {
             let all = c
                 .tensors
                 .iter()
                 .filter(|(name, _)| name.starts_with(prefix));
-            all.map(|(name, (digest, _))| (name.clone(), *digest))
+            all.map(|(name, stored)| (name.clone(), stored.identity.clone()))
                 .collect()
         };
         under(self) == under(other)
@@ -123,7 +188,7 @@ impl Checkpoint {
 }
 
 /// How many of the decoder's lower layers, embedding included, are equal in all members.
-pub(super) fn shared_layers(checkpoints: &[Checkpoint], layers: usize) -> usize {
+pub(super) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize {
     let Some((first, others)) = checkpoints.split_first() else {
         return 0;
     };
@@ -147,8 +212,9 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
+            let file = self.tensors.get(name).map_or("", |stored| &stored.file);
             candle::bail!(
-                "the {} member's tensor `{name}` has shape {:?}, expected {shape:?}",
+                "{file}: the {} member's tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
                 tensor.shape()
             );
@@ -157,12 +223,12 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let Some((_, tensor)) = self.tensors.get(name) else {
+        let Some(stored) = self.tensors.get(name) else {
             candle::bail!("the {} member has no tensor `{name}`", self.name);
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(name.to_owned());
-        Ok(tensor.clone())
+        Ok(stored.values.clone())
     }
 
     fn contains_tensor(&self, name: &str) -> bool {

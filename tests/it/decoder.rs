@@ -1,5 +1,5 @@
-//! Decoder and projector against the reference implementations: `assets/golden/make_decoder.py` says
-//! how the values were made.
+//! Decoder and projector against the reference implementations: `assets/golden/make_decoder.py` and
+//! `make_decoder_kinds.py` say how the values were made.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,7 +12,16 @@ use candle::backprop::GradStore;
 use candle::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
 
-const DECODERS: [&str; 3] = ["llama", "mistral", "vicuna"];
+const DECODERS: [&str; 8] = [
+    "llama",
+    "mistral",
+    "vicuna",
+    "qwen2",
+    "qwen2-window",
+    "llama3",
+    "linear",
+    "mistral-window",
+];
 
 fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -1,9 +1,13 @@
 //! Whole-program tests, one binary.
 
 #[cfg(test)]
+mod bad_checkpoints;
+#[cfg(test)]
 mod caches;
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod checkpoints;
 #[cfg(test)]
 mod compared;
 mod data;

@@ -100,6 +100,11 @@ pub(crate) fn config(tokenizer: &TextTokenizer) -> DecoderConfig {
         rms_norm_eps: 1e-5,
         rope_theta: 10_000.0,
         tie_word_embeddings: false,
+        attention_bias: false,
+        output_bias: false,
+        rope_scaling: None,
+        sliding_window: None,
+        max_window_layers: 0,
     }
 }
 

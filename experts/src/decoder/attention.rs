@@ -33,22 +33,48 @@ pub(super) struct Attention {
     key: Tensor,
     value: Tensor,
     output: Tensor,
+    /// Of query, key and value.
+    biases: Option<[Tensor; 3]>,
+    output_bias: Option<Tensor>,
     rotary: Rotary,
+    window: Option<usize>,
     heads: usize,
     kv_heads: usize,
     head_size: usize,
 }
 
 impl Attention {
-    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig, rotary: &Rotary) -> Result<Self> {
+    pub(super) fn load(
+        vb: &VarBuilder,
+        config: &DecoderConfig,
+        rotary: &Rotary,
+        window: Option<usize>,
+    ) -> Result<Self> {
         let (c, d) = (config.hidden_size, config.head_size());
         let (heads, kv_heads) = (config.num_attention_heads, config.kv_heads());
+        let biases = if config.attention_bias {
+            Some([
+                vb.get(heads * d, "q_proj.bias")?,
+                vb.get(kv_heads * d, "k_proj.bias")?,
+                vb.get(kv_heads * d, "v_proj.bias")?,
+            ])
+        } else {
+            None
+        };
+        let output_bias = if config.output_bias {
+            Some(vb.get(c, "o_proj.bias")?)
+        } else {
+            None
+        };
         Ok(Self {
             query: vb.get((heads * d, c), "q_proj.weight")?,
             key: vb.get((kv_heads * d, c), "k_proj.weight")?,
             value: vb.get((kv_heads * d, c), "v_proj.weight")?,
             output: vb.get((c, heads * d), "o_proj.weight")?,
+            biases,
+            output_bias,
             rotary: rotary.clone(),
+            window,
             heads,
             kv_heads,
             head_size: d,
@@ -64,9 +90,10 @@ impl Attention {
                 positions.clone()
             }
         };
-        let q = linear(x, &self.query, None)?.reshape((n, self.heads, d))?;
-        let k = linear(x, &self.key, None)?.reshape((n, self.kv_heads, d))?;
-        let v = linear(x, &self.value, None)?.reshape((n, self.kv_heads, d))?;
+        let bias = |i: usize| self.biases.as_ref().and_then(|biases| biases.get(i));
+        let q = linear(x, &self.query, bias(0))?.reshape((n, self.heads, d))?;
+        let k = linear(x, &self.key, bias(1))?.reshape((n, self.kv_heads, d))?;
+        let v = linear(x, &self.value, bias(2))?.reshape((n, self.kv_heads, d))?;
         let q = rope(&q, &positions, &self.rotary)?;
         let k = rope(&k, &positions, &self.rotary)?;
         let mixed = match sequences {
@@ -83,7 +110,7 @@ impl Attention {
                 self.cached([&q, &k, &v], counts, caches, layer)?
             }
         };
-        linear(&mixed, &self.output, None)
+        linear(&mixed, &self.output, self.output_bias.as_ref())
     }
 
     /// Query heads grouped under their key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.
@@ -126,7 +153,7 @@ impl Attention {
         };
         let (q, k, v) = (self.group(q, batch)?, keyed(k)?, keyed(v)?);
         let scores = q.matmul(&k.transpose(2, 3)?)?;
-        let weights = masked_softmax(&scores, t, self.scale(), visibility)?;
+        let weights = masked_softmax(&scores, t, self.scale(), visibility, self.window)?;
         self.ungroup(&weights.matmul(&v)?, t)
     }
 
@@ -176,7 +203,8 @@ impl Attention {
             .map(|(keys, _)| q.matmul(&keys.transpose(1, 2)?))
             .collect::<Result<_>>()?;
         let scores = Tensor::cat(&scores, 2)?.unsqueeze(0)?;
-        let weights = masked_softmax(&scores, n, self.scale(), &Visibility::Causal)?.squeeze(0)?;
+        let causal = &Visibility::Causal;
+        let weights = masked_softmax(&scores, n, self.scale(), causal, self.window)?.squeeze(0)?;
         let mut mixed: Option<Tensor> = None;
         let mut place = 0;
         for (_, values) in cache.parts() {

@@ -19,12 +19,18 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    pub(super) fn load(vb: &VarBuilder, config: &DecoderConfig, rotary: &Rotary) -> Result<Self> {
+    /// `window`: how many tokens a token of this layer sees, where not all before it.
+    pub(super) fn load(
+        vb: &VarBuilder,
+        config: &DecoderConfig,
+        rotary: &Rotary,
+        window: Option<usize>,
+    ) -> Result<Self> {
         let (c, inner) = (config.hidden_size, config.intermediate_size);
         let mlp = vb.pp("mlp");
         Ok(Self {
             input_norm: vb.get(c, "input_layernorm.weight")?,
-            attention: Attention::load(&vb.pp("self_attn"), config, rotary)?,
+            attention: Attention::load(&vb.pp("self_attn"), config, rotary, window)?,
             post_norm: vb.get(c, "post_attention_layernorm.weight")?,
             gate: mlp.get((inner, c), "gate_proj.weight")?,
             up: mlp.get((inner, c), "up_proj.weight")?,

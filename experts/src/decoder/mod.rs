@@ -7,8 +7,10 @@ mod attention;
 mod cache;
 mod config;
 mod layer;
+mod rope_scaling;
 mod stack;
 
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
+pub use rope_scaling::RopeScaling;
 pub use stack::{Head, Row, Sight, Trunk};

@@ -50,9 +50,16 @@ impl Layers {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
         // One table for all layers: for a context of 131 072 tokens it takes 67 MB.
         let context = config.max_position_embeddings;
-        let rotary = Rotary::new(config.head_size(), context, config.rope_theta);
+        let stretch = |period: f64| match config.rope_scaling {
+            Some(scaling) => scaling.stretch(period),
+            None => period,
+        };
+        let rotary = Rotary::stretched(config.head_size(), context, config.rope_theta, stretch);
         range
-            .map(|i| Layer::load(&vb.pp(format!("layers.{i}")), config, &rotary))
+            .map(|i| {
+                let vb = vb.pp(format!("layers.{i}"));
+                Layer::load(&vb, config, &rotary, config.window(i))
+            })
             .collect::<Result<_>>()
             .map(Self)
     }

@@ -21,7 +21,8 @@ pub enum Visibility {
     },
 }
 
-/// Softmax of `scores * scale` over the last dimension, where an unseen key weighs zero.
+/// Softmax of `scores * scale` over the last dimension, where an unseen key weighs zero. With a
+/// `window`, a query sees that many keys at most: its own and those next before it.
 ///
 /// # Shapes
 /// `scores`: `(b, h_kv, g * t_q, t_k)`, the queries of the `g` heads of a group one after the other;
@@ -31,8 +32,11 @@ pub fn masked_softmax(
     queries: usize,
     scale: f32,
     visibility: &Visibility,
+    window: Option<usize>,
 ) -> Result<Tensor> {
     let (b, _, _, keys) = scores.dims4()?;
+    // A window that holds all keys hides none of them.
+    let window = window.filter(|window| *window < keys);
     if let Visibility::Branches { branches, tokens } = visibility
         && (branches.len() != b * tokens || *tokens != keys || queries != keys)
     {
@@ -42,10 +46,14 @@ pub fn masked_softmax(
             scores.shape()
         );
     }
+    if window.is_some() && matches!(visibility, Visibility::Branches { .. }) {
+        bail!("{keys} tokens in branches exceed the sliding window");
+    }
     let op = MaskedSoftmax {
         queries,
         scale,
         visibility: visibility.clone(),
+        window,
     };
     if scores.device().is_cpu() {
         return scores.contiguous()?.apply_op1(op);
@@ -63,9 +71,16 @@ struct MaskedSoftmax {
     queries: usize,
     scale: f32,
     visibility: Visibility,
+    window: Option<usize>,
 }
 
 impl MaskedSoftmax {
+    /// The first key inside the window of the query at `place`.
+    fn first(&self, place: usize) -> usize {
+        self.window
+            .map_or(0, |window| (place + 1).saturating_sub(window))
+    }
+
     /// Calls `visit` with the visible key ranges' membership test for one query.
     fn sees(&self, row: usize, query: usize, key: usize) -> bool {
         match &self.visibility {
@@ -83,7 +98,7 @@ impl MaskedSoftmax {
             for i in 0..rows {
                 let place = keys - self.queries + i % self.queries;
                 mask.extend((0..keys).map(|key| {
-                    if key <= place && self.sees(row, place, key) {
+                    if key >= self.first(place) && key <= place && self.sees(row, place, key) {
                         0.0
                     } else {
                         f32::NEG_INFINITY
@@ -96,13 +111,14 @@ impl MaskedSoftmax {
 
     fn row_softmax(&self, row: usize, place: usize, scores: &[f32], out: &mut [f32]) {
         let mut max = f32::NEG_INFINITY;
-        for (key, score) in scores.iter().enumerate().take(place + 1) {
+        let first = self.first(place);
+        for (key, score) in scores.iter().enumerate().take(place + 1).skip(first) {
             if self.sees(row, place, key) {
                 max = max.max(*score);
             }
         }
         let mut total = 0.0f32;
-        for key in 0..=place {
+        for key in first..=place {
             if self.sees(row, place, key) {
                 let weight = ((scores[key] - max) * self.scale).exp();
                 out[key] = weight;
@@ -207,11 +223,12 @@ mod tests {
             queries: 3,
             scale: 0.5,
             visibility: visibility.clone(),
+            window: None,
         };
         let mask = Tensor::from_vec(op.mask(2, 6, 3), (2, 1, 6, 3), &dev)?;
         let composed = (scores.as_tensor() * 0.5)?.broadcast_add(&mask)?;
         let composed = candle_nn::ops::softmax(&composed, candle::D::Minus1)?;
-        let fused = masked_softmax(&scores, 3, 0.5, &visibility)?;
+        let fused = masked_softmax(&scores, 3, 0.5, &visibility, None)?;
         let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
             let pairs = to_floats(a)?
                 .into_iter()
@@ -236,8 +253,34 @@ mod tests {
             branches: vec![0, 1, 2].into(),
             tokens: 3,
         };
-        let weights = to_floats(&masked_softmax(&scores, 3, 1.0, &visibility)?)?;
+        let weights = to_floats(&masked_softmax(&scores, 3, 1.0, &visibility, None)?)?;
         assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_window_hides_what_lies_before_it() -> Result<()> {
+        let scores = Tensor::zeros((1, 1, 2, 3), candle::DType::F32, &Device::Cpu)?;
+        let causal = Visibility::Causal;
+        let weights = to_floats(&masked_softmax(&scores, 2, 1.0, &causal, Some(2))?)?;
+        assert_eq!(weights, [0.5, 0.5, 0.0, 0.0, 0.5, 0.5]);
+        let op = MaskedSoftmax {
+            queries: 2,
+            scale: 1.0,
+            visibility: causal,
+            window: Some(2),
+        };
+        let hidden: Vec<bool> = op.mask(1, 2, 3).iter().map(|m| *m < 0.0).collect();
+        assert_eq!(
+            hidden,
+            weights.iter().map(|w| *w == 0.0).collect::<Vec<_>>()
+        );
+        let branches = Visibility::Branches {
+            branches: vec![0, 1, 2].into(),
+            tokens: 3,
+        };
+        let square = Tensor::zeros((1, 1, 3, 3), candle::DType::F32, &Device::Cpu)?;
+        assert!(masked_softmax(&square, 3, 1.0, &branches, Some(2)).is_err());
         Ok(())
     }
 }

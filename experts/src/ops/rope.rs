@@ -19,10 +19,17 @@ pub struct Rotary {
 impl Rotary {
     /// Tables for heads of size `d` and `context` places, with base `theta`.
     pub fn new(d: usize, context: usize, theta: f64) -> Self {
+        Self::stretched(d, context, theta, |period| period)
+    }
+
+    /// Tables whose pairs turn as slowly as `stretch` makes of their period (places per radian).
+    pub fn stretched(d: usize, context: usize, theta: f64, stretch: impl Fn(f64) -> f64) -> Self {
         let half = d / 2;
+        let period = |pair: usize| stretch(theta.powf(2.0 * pair as f64 / d as f64));
+        let periods: Vec<f64> = (0..half).map(period).collect();
         let angle = |i: usize| {
             let (place, pair) = (i / half.max(1), i % half.max(1));
-            (place as f64) / theta.powf(2.0 * pair as f64 / d as f64)
+            (place as f64) / periods.get(pair).copied().unwrap_or(1.0)
         };
         let cos = (0..context * half).map(|i| angle(i).cos() as f32).collect();
         let sin = (0..context * half).map(|i| angle(i).sin() as f32).collect();

@@ -57,6 +57,15 @@ impl Format {
         Self(steps.collect())
     }
 
+    /// The same form after the first words of an answer in a dialogue.
+    #[must_use]
+    pub fn led(mut self, lead: &str) -> Self {
+        if let Some(Step::Feed(text)) = self.0.first_mut() {
+            text.insert_str(0, lead);
+        }
+        self
+    }
+
     /// The steps in order.
     pub fn steps(&self) -> &[Step] {
         &self.0

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dialogue::Dialogue;
 use super::rubric::{Detail, Rubric};
 use super::template::{Piece, Template};
 use crate::{Aspect, Error};
@@ -66,6 +67,7 @@ pub struct BranchPrompts {
     template: Template,
     rubric: Rubric,
     detail: Detail,
+    dialogue: Dialogue,
 }
 
 impl BranchPrompts {
@@ -77,17 +79,31 @@ impl BranchPrompts {
             template: Template::parse(&file.branch)?,
             rubric,
             detail,
+            dialogue: Dialogue::default(),
         })
+    }
+
+    /// The same prompts inside a dialogue.
+    #[must_use]
+    pub fn inside(mut self, dialogue: Dialogue) -> Self {
+        self.dialogue = dialogue;
+        self
+    }
+
+    /// The dialogue around the prompts.
+    pub fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
     }
 
     /// The prompt of one aspect's expert.
     pub fn pieces(&self, aspect: Aspect, input: &JudgeInput) -> Result<Vec<Piece>, Error> {
-        self.template.fill(|name| match name {
+        let pieces = self.template.fill(|name| match name {
             "criteria" => Some(vec![Piece::Fixed(
                 self.rubric.describe(aspect, self.detail),
             )]),
             "aspect" => Some(vec![Piece::Fixed(aspect.name().to_owned())]),
             _ => input.place(name),
-        })
+        })?;
+        Ok(self.dialogue.wrap(pieces))
     }
 }

@@ -1,5 +1,6 @@
 //! Prompts as data: rubric, layouts, and the locked form of an evaluation.
 
+mod dialogue;
 mod format;
 mod layout;
 mod rubric;
@@ -7,6 +8,7 @@ mod slots;
 mod stages;
 mod template;
 
+pub use dialogue::Dialogue;
 pub(crate) use format::one_line;
 pub use format::{Format, STOP, Step, TokenStep, free_text};
 pub use layout::{BranchPrompts, JudgeInput, Layout};

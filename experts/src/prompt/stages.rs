@@ -23,7 +23,11 @@ impl StagedPrompt {
             let opening = i == 0 && matches!(piece, Piece::Fixed(_));
             let closing = matches!(piece, Piece::Free(_)) && (quoted == 1 || quoted == 3);
             if opening || closing || i + 1 == pieces.len() {
-                let stage = slots(&pieces[start..=i], tokenizer)?;
+                let stage = if start == 0 {
+                    first(&pieces[..=i], tokenizer)?
+                } else {
+                    slots(&pieces[start..=i], tokenizer)?
+                };
                 if !stage.is_empty() {
                     stages.push(stage);
                 }
@@ -31,6 +35,11 @@ impl StagedPrompt {
             }
         }
         Ok(Self(stages))
+    }
+
+    /// The tokens in order, for those who compare them with other programs'.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.0.iter().flatten().copied()
     }
 
     /// Places the prompt takes when its image takes `image_tokens`.
@@ -44,4 +53,16 @@ impl StagedPrompt {
         };
         self.0.iter().flatten().map(places).sum()
     }
+}
+
+/// The slots of the pieces that a prompt begins with: the tokens that begin every text, then its own.
+fn first(pieces: &[Piece], tokenizer: &TextTokenizer) -> Result<Vec<Slot>, Error> {
+    let mut tokens = tokenizer.start().to_vec();
+    let mut rest = pieces;
+    if let Some((Piece::Fixed(text), others)) = pieces.split_first() {
+        tokens.extend(tokenizer.opening(text)?);
+        rest = others;
+    }
+    let opened = tokens.into_iter().map(Slot::Token);
+    Ok(opened.chain(slots(rest, tokenizer)?).collect())
 }

@@ -1,0 +1,67 @@
+//! What may be typed behind `acem3 train`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{DeviceArg, Format, HubFlags};
+
+/// Training and its measures.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TrainCommand,
+}
+
+/// What is done with a training.
+#[derive(Subcommand, Clone, Debug)]
+pub enum TrainCommand {
+    /// Train a panel from a configuration file, or go on where it was interrupted
+    Run(TrainRunArgs),
+    /// Measure a panel: on phantoms, and on the parts of the data sets it was not trained on
+    Eval(TrainEvalArgs),
+}
+
+/// What to train, and where.
+#[derive(Args, Clone, Debug)]
+pub struct TrainRunArgs {
+    /// The configuration: model, tokenizer and stages (TOML)
+    pub config: PathBuf,
+    /// Where checkpoints and metrics go, and the finished panel (in its folder `panel`)
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// The folder of public data sets (`slake`, `vqa_rad`, `path_vqa`, `answers`); phantoms alone without it
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+}
+
+/// What to measure.
+#[derive(Args, Clone, Debug)]
+pub struct TrainEvalArgs {
+    /// The panel: a folder, or `owner/name[@revision]` on the hub; without it, the small one inside
+    /// this program
+    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
+    pub panel: Option<String>,
+    /// How the hub is used.
+    #[command(flatten)]
+    pub hub: HubFlags,
+    /// The folder of public data sets; phantoms alone without it
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+    /// How many phantom cases
+    #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
+    pub phantoms: u64,
+    /// The seed of phantoms and wrong answers
+    #[arg(long, value_name = "S", default_value_t = 2027, env = "ACEM3_SEED")]
+    pub seed: u64,
+    /// Only the first cases of each data set
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
+    pub limit: Option<usize>,
+    /// Where to compute: auto, cpu, cuda or cuda:1
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceArg,
+    /// The form of the figures
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
+    pub format: Format,
+}

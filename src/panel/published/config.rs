@@ -1,0 +1,193 @@
+//! What a `config.json` describes: a decoder, with eyes or without, and how its tensors are named.
+
+use acem3_experts::decoder::DecoderConfig;
+use acem3_projector::ProjectorKind;
+use acem3_vision::{SelectFeature, Selection, VisionConfig};
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
+
+use super::decoder::{Family, decoder};
+use super::fields::Fields;
+use super::names::Layout;
+use super::vision;
+
+/// A checkpoint's configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Published {
+    /// Its `model_type`.
+    pub kind: String,
+    /// How its tensors are named.
+    pub layout: Layout,
+    /// Its decoder.
+    pub decoder: DecoderConfig,
+    /// Its eyes, where it has any.
+    pub eyes: Option<Eyes>,
+    /// The name of the dialogue that models of its kind are spoken to in.
+    pub dialogue: &'static str,
+}
+
+/// What a configuration says of a model's eyes.
+#[derive(Clone, Debug)]
+pub(super) struct Eyes {
+    /// The tower's sizes, where they are in the configuration.
+    pub vision: Option<VisionConfig>,
+    /// The name of the tower, where it is published on its own.
+    pub tower: Option<String>,
+    /// Which of its states and tokens are used.
+    pub selection: Selection,
+    /// The projector.
+    pub projector: ProjectorKind,
+    /// Width of the decoder.
+    pub hidden_size: usize,
+    /// Whether oblong images are made square first, where the configuration says it.
+    pub pad: bool,
+}
+
+impl Published {
+    /// Reads a configuration. `ignored`: fields that are known to change nothing.
+    pub(super) fn parse(map: Map<String, Value>, ignored: &[String]) -> Result<Self> {
+        let mut fields = Fields::new("", map);
+        fields.only("quantization_config", Value::Null)?;
+        let kind: String = fields.need("model_type")?;
+        match kind.as_str() {
+            "llava_llama" => Self::original(kind, fields, Family::Llama, ignored),
+            "llava_mistral" => Self::original(kind, fields, Family::Mistral, ignored),
+            // LLaVA before 1.1, and what was trained with its code.
+            "llava" if !fields.has("text_config") => {
+                Self::original(kind, fields, Family::Llama, ignored)
+            }
+            "llava" => Self::hub(kind, fields, ignored),
+            "llava_next" => bail!(
+                "model_type is `llava_next`, whose tiles of an image are not supported yet\n\
+                 hint: use a LLaVA 1.5 checkpoint"
+            ),
+            // A plain model that LLaVA's code was trained on keeps its type and has a projector.
+            other if fields.has("mm_vision_tower") => {
+                let family = Family::of(other)?;
+                Self::original(kind, fields, family, ignored)
+            }
+            other => {
+                let family = Family::of(other)?;
+                let decoder = decoder(&mut fields, family)?;
+                fields.finish(ignored)?;
+                Ok(Self {
+                    kind,
+                    layout: Layout::Plain,
+                    decoder,
+                    eyes: None,
+                    dialogue: "plain",
+                })
+            }
+        }
+    }
+
+    /// LLaVA's own code (`llava_arch.py`): a language model's configuration with `mm_` fields.
+    fn original(
+        kind: String,
+        mut fields: Fields,
+        family: Family,
+        ignored: &[String],
+    ) -> Result<Self> {
+        let decoder = decoder(&mut fields, family)?;
+        for (name, value) in [("mm_use_im_start_end", false), ("mm_resampler", false)] {
+            fields.only(name, value)?;
+        }
+        fields.only("mm_patch_merge_type", "flat")?;
+        let aspect: String = fields.or("image_aspect_ratio", "square".to_owned())?;
+        let pad = match aspect.as_str() {
+            "pad" => true,
+            "square" => false,
+            other => bail!("image_aspect_ratio is `{other}`, only pad and square are supported"),
+        };
+        let tower: Option<String> = fields.take("mm_vision_tower")?;
+        let older: Option<String> = fields.take("vision_tower")?;
+        let projector = match fields.take::<String>("mm_projector_type")?.as_deref() {
+            None | Some("linear") => ProjectorKind::Linear,
+            Some("mlp2x_gelu") => ProjectorKind::Mlp2xGelu,
+            Some(other) => {
+                bail!("mm_projector_type is `{other}`, only linear and mlp2x_gelu are supported")
+            }
+        };
+        let select_feature = fields.or("mm_vision_select_feature", "patch".to_owned())?;
+        let eyes = Eyes {
+            vision: None,
+            tower: Some(
+                tower
+                    .or(older)
+                    .context("mm_vision_tower is missing, and with it the eyes")?,
+            ),
+            selection: selection(fields.or("mm_vision_select_layer", -2)?, &select_feature)?,
+            projector,
+            hidden_size: decoder.hidden_size,
+            pad,
+        };
+        fields.finish(ignored)?;
+        Ok(Self {
+            kind,
+            layout: Layout::Original,
+            decoder,
+            eyes: Some(eyes),
+            dialogue: family.dialogue(),
+        })
+    }
+
+    /// The hub's `llava` (`configuration_llava.py`): a configuration for each part.
+    fn hub(kind: String, mut fields: Fields, ignored: &[String]) -> Result<Self> {
+        let mut text = fields.object("text_config")?.context("no text_config")?;
+        let model_type: String = text.or("model_type", "llama".to_owned())?;
+        let family = Family::of(&model_type).context("text_config")?;
+        // The outer switch is that of the whole model (`tie_word_embeddings` of its own class).
+        let tied: Option<bool> = fields.take("tie_word_embeddings")?;
+        // What the outer part says counts where the inner part says nothing.
+        let vocab: Option<usize> = fields.take("vocab_size")?;
+        let sized = text.has("vocab_size");
+        let mut decoder = decoder(&mut text, family).context("text_config")?;
+        decoder.tie_word_embeddings = tied.unwrap_or(decoder.tie_word_embeddings);
+        if let (false, Some(vocab)) = (sized, vocab) {
+            decoder.vocab_size = vocab;
+        }
+        text.finish(ignored)?;
+        let mut seen = fields
+            .object("vision_config")?
+            .context("no vision_config")?;
+        let vision = vision::tower(&mut seen).context("vision_config")?;
+        seen.finish(ignored)?;
+        let strategy: String = fields.or("vision_feature_select_strategy", "default".to_owned())?;
+        let feature = match strategy.as_str() {
+            "default" => "patch",
+            "full" => "cls_patch",
+            other => bail!("vision_feature_select_strategy is `{other}`, expected default or full"),
+        };
+        fields.only("projector_hidden_act", "gelu")?;
+        fields.only("multimodal_projector_bias", true)?;
+        let eyes = Eyes {
+            vision: Some(vision),
+            tower: None,
+            selection: selection(fields.or("vision_feature_layer", -2)?, feature)?,
+            projector: ProjectorKind::Mlp2xGelu,
+            hidden_size: decoder.hidden_size,
+            pad: false,
+        };
+        fields.finish(ignored)?;
+        Ok(Self {
+            kind,
+            layout: Layout::Hub,
+            decoder,
+            eyes: Some(eyes),
+            dialogue: family.dialogue(),
+        })
+    }
+}
+
+fn selection(select_layer: i64, feature: &str) -> Result<Selection> {
+    let select_feature = match feature {
+        "patch" => SelectFeature::Patch,
+        "cls_patch" => SelectFeature::ClsPatch,
+        other => bail!("mm_vision_select_feature is `{other}`, expected patch or cls_patch"),
+    };
+    Ok(Selection {
+        select_layer,
+        select_feature,
+        post_norm: false,
+    })
+}

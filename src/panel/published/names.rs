@@ -1,0 +1,149 @@
+//! The names that tensors have in published checkpoints, and those that the crates load.
+
+use anyhow::{Result, bail};
+
+use crate::panel::weights::Checkpoint;
+
+const TOWER: &str = "model.vision_tower.vision_model.";
+const PROJECTOR: &str = "model.mm_projector.";
+const EMBEDDING: &str = "model.embed_tokens.weight";
+const OUTPUT: &str = "lm_head.weight";
+
+/// How tensors are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// A language model of transformers.
+    Plain,
+    /// LLaVA's own code: the language model's names, with the projector and often the tower beside.
+    Original,
+    /// transformers' `LlavaForConditionalGeneration`, of all versions so far.
+    Hub,
+}
+
+impl Layout {
+    /// The crates' name of a tensor. One that no layer knows keeps its name, so that it is found to
+    /// be of no use; `None` for the eyes of a member that shall not see.
+    pub(super) fn rename(self, name: &str, text_only: bool) -> Option<String> {
+        let ours = match self {
+            Self::Plain => name.to_owned(),
+            Self::Original => original(name),
+            Self::Hub => hub(name),
+        };
+        let sees = ours.starts_with("model.vision_tower.") || ours.starts_with(PROJECTOR);
+        (!(text_only && sees)).then_some(ours)
+    }
+}
+
+fn original(name: &str) -> String {
+    let tower = name.strip_prefix("model.vision_tower.vision_tower.");
+    tower.map_or_else(|| name.to_owned(), in_tower)
+}
+
+/// Before transformers 4.52 the parts stood at the top and the language model was a whole one;
+/// since then they stand under `model.`, and in checkpoints under either.
+fn hub(name: &str) -> String {
+    let inner = name.strip_prefix("model.").unwrap_or(name);
+    if let Some(rest) = inner.strip_prefix("vision_tower.") {
+        return in_tower(rest);
+    }
+    if let Some(rest) = inner.strip_prefix("multi_modal_projector.linear_1.") {
+        return format!("{PROJECTOR}0.{rest}");
+    }
+    if let Some(rest) = inner.strip_prefix("multi_modal_projector.linear_2.") {
+        return format!("{PROJECTOR}2.{rest}");
+    }
+    match inner.strip_prefix("language_model.") {
+        Some(rest) if rest == OUTPUT => rest.to_owned(),
+        Some(rest) if rest.starts_with("model.") => rest.to_owned(),
+        Some(rest) => format!("model.{rest}"),
+        None => name.to_owned(),
+    }
+}
+
+fn in_tower(rest: &str) -> String {
+    let rest = rest.strip_prefix("vision_model.").unwrap_or(rest);
+    format!("{TOWER}{rest}")
+}
+
+/// The crates' name of a tensor of a tower that is published on its own, a whole CLIP or its vision
+/// part; `None` for what is not the tower's.
+pub(super) fn tower_name(name: &str) -> Option<String> {
+    let parts = [
+        "embeddings.",
+        "encoder.",
+        "pre_layrnorm.",
+        "post_layernorm.",
+    ];
+    let rest = name.strip_prefix("vision_model.").unwrap_or(name);
+    let own = parts.iter().any(|part| rest.starts_with(part));
+    own.then(|| format!("{TOWER}{rest}"))
+}
+
+/// A tied output layer that was saved all the same says nothing new, or the configuration is wrong.
+pub(super) fn drop_tied(weights: &mut Checkpoint, tied: bool) -> Result<()> {
+    if !tied {
+        return Ok(());
+    }
+    let Some(output) = weights.tensors.remove(OUTPUT) else {
+        return Ok(());
+    };
+    let embedding = weights.tensors.get(EMBEDDING);
+    if embedding.is_none_or(|embedding| embedding.identity != output.identity) {
+        bail!(
+            "{}: tensor `{OUTPUT}` differs from the embedding, though the configuration says \
+             tie_word_embeddings",
+            output.file
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_and_new_names_are_the_same_to_us() {
+        let pairs = [
+            (
+                "language_model.model.layers.0.mlp.up_proj.weight",
+                "model.layers.0.mlp.up_proj.weight",
+            ),
+            (
+                "model.language_model.layers.0.mlp.up_proj.weight",
+                "model.layers.0.mlp.up_proj.weight",
+            ),
+            ("language_model.lm_head.weight", "lm_head.weight"),
+            ("lm_head.weight", "lm_head.weight"),
+            (
+                "multi_modal_projector.linear_1.bias",
+                "model.mm_projector.0.bias",
+            ),
+            (
+                "model.multi_modal_projector.linear_2.weight",
+                "model.mm_projector.2.weight",
+            ),
+            (
+                "vision_tower.vision_model.pre_layrnorm.bias",
+                "model.vision_tower.vision_model.pre_layrnorm.bias",
+            ),
+            (
+                "model.vision_tower.pre_layrnorm.bias",
+                "model.vision_tower.vision_model.pre_layrnorm.bias",
+            ),
+        ];
+        for (theirs, ours) in pairs {
+            assert_eq!(Layout::Hub.rename(theirs, false).as_deref(), Some(ours));
+        }
+        let tower = "model.vision_tower.vision_tower.vision_model.embeddings.class_embedding";
+        assert_eq!(
+            Layout::Original.rename(tower, false).as_deref(),
+            Some("model.vision_tower.vision_model.embeddings.class_embedding")
+        );
+        assert_eq!(Layout::Original.rename(tower, true), None);
+        assert_eq!(
+            tower_name("text_model.embeddings.token_embedding.weight"),
+            None
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! What a panel is made of, whatever form it was given in: four members and how they are asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use acem3_experts::TextTokenizer;
+use acem3_experts::prompt::{Detail, Dialogue, Layout, Rubric};
+use anyhow::{Context, Result};
+use candle::Device;
+
+use super::files::PanelFiles;
+use super::member::{Member, MemberTokenizer, Sight};
+use super::members_file::MembersFile;
+use super::published::Source;
+use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use super::weights::{Checkpoint, Library};
+use crate::key::Digest;
+
+/// How the members are asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asking {
+    /// The panel's name in tables and records.
+    pub name: String,
+    /// The prompt layout.
+    pub layout: Layout,
+    /// How much of the rubric prompts spell out.
+    pub rubric: Detail,
+    /// Most tokens of one analysis.
+    pub analysis_tokens: usize,
+}
+
+/// Everything that a panel is put together from.
+pub(super) struct Recipe {
+    /// How the members are asked.
+    pub asking: Asking,
+    /// The four members, in the order of [`MEMBERS`].
+    pub members: Vec<Member>,
+    /// Hashes of everything that can move a verdict.
+    pub hashes: BTreeMap<String, String>,
+}
+
+/// The names of the four members, in order.
+pub(super) const MEMBERS: [&str; 4] = [
+    "expression",
+    "medical_knowledge",
+    "patient_relevance",
+    "conclusion",
+];
+
+impl Recipe {
+    /// Reads all that a panel is made of.
+    pub(super) fn read(files: &PanelFiles, device: &Device) -> Result<Self> {
+        let mut library = Library::new(device);
+        let mut recipe = match files {
+            PanelFiles::Embedded | PanelFiles::Folder(_) => Self::own(files, &mut library)?,
+            PanelFiles::Members(path) => {
+                let file = MembersFile::read(path)?;
+                let sources = file.sources(path)?;
+                Self::published(file.asking(path), &sources, &mut library)?
+            }
+            PanelFiles::Checkpoint(folder) => {
+                let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+                let asking = MembersFile::default_asking(name.unwrap_or_default());
+                let source = Source::plain(folder.clone());
+                Self::published(asking, &MEMBERS.map(|_| source.clone()), &mut library)?
+            }
+        };
+        let rubric = Rubric::built_in()?;
+        let layout = recipe.asking.layout;
+        let merge = acem3_conclusion::source(layout);
+        let texts = [
+            ("rubric", rubric.source()),
+            ("layout", layout.source()),
+            ("merge", merge),
+        ];
+        let texts = texts.map(|(name, text)| (name.to_owned(), Digest::of(text.as_bytes())));
+        let texts = texts.map(|(name, digest)| (name, digest.to_string()));
+        recipe.hashes.extend(texts);
+        Ok(recipe)
+    }
+
+    /// A folder with a `panel.toml`, or the embedded one.
+    fn own(files: &PanelFiles, library: &mut Library) -> Result<Self> {
+        let text = files.read(PANEL_FILE)?;
+        let spec = std::str::from_utf8(&text)
+            .context("it is not UTF-8")
+            .and_then(PanelSpec::parse);
+        let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
+        let json = files.read(TOKENIZER_FILE)?;
+        let file = files.describe(TOKENIZER_FILE);
+        let tokenizer = MemberTokenizer {
+            text: TextTokenizer::parse(&json).with_context(|| file.clone())?,
+            hash: Digest::of(&json).to_string(),
+            file,
+        };
+        let tokenizer = Arc::new(tokenizer);
+        let mut hashes = BTreeMap::from([
+            ("panel".to_owned(), Digest::of(&text).to_string()),
+            ("tokenizer".to_owned(), tokenizer.hash.clone()),
+        ]);
+        let mut members = Vec::new();
+        for (name, names) in spec.members.all() {
+            let (weights, digests) = Checkpoint::of_panel(name, files, names, library)?;
+            let digests = digests.into_iter();
+            let digests: BTreeMap<String, String> =
+                digests.map(|(file, d)| (file, d.to_string())).collect();
+            let of_weights = digests.iter();
+            hashes.extend(of_weights.map(|(file, d)| (format!("weights {file}"), d.clone())));
+            members.push(Member {
+                origin: files.describe(PANEL_FILE),
+                kind: "acem3".to_owned(),
+                sight: Some(Sight {
+                    processor: spec.processor.clone(),
+                    vision: spec.model.vision.clone(),
+                    selection: spec.model.selection,
+                    projector: spec.model.projector.clone(),
+                }),
+                decoder: spec.model.decoder.clone(),
+                tokenizer: tokenizer.clone(),
+                dialogue: Dialogue::default(),
+                files: digests,
+                weights,
+            });
+        }
+        Ok(Self {
+            asking: Asking {
+                name: spec.name,
+                layout: spec.layout,
+                rubric: spec.rubric,
+                analysis_tokens: spec.analysis_tokens,
+            },
+            members,
+            hashes,
+        })
+    }
+
+    /// Published checkpoints.
+    fn published(asking: Asking, sources: &[Source; 4], library: &mut Library) -> Result<Self> {
+        let mut hashes = BTreeMap::new();
+        let mut members: Vec<Member> = Vec::new();
+        for (i, (name, source)) in MEMBERS.iter().zip(sources).enumerate() {
+            // Members that are the same folder are the same in everything but their name.
+            let before = sources.iter().take(i).position(|other| other == source);
+            let member = match before.and_then(|i| members.get(i)) {
+                Some(twin) => twin.renamed(name),
+                None => source.load(name, library)?,
+            };
+            let model = (&member.decoder, &member.sight, &member.dialogue);
+            let model = serde_json::to_vec(&model).context("cannot write a model's shape")?;
+            hashes.insert(format!("{name} model"), Digest::of(&model).to_string());
+            hashes.insert(
+                format!("{name} weights"),
+                member.weights.digest().to_string(),
+            );
+            hashes.insert(format!("{name} tokenizer"), member.tokenizer.hash.clone());
+            members.push(member);
+        }
+        let asked = serde_json::to_vec(&(asking.rubric, asking.analysis_tokens));
+        let asked = Digest::of(&asked.context("cannot write how a panel is asked")?);
+        hashes.insert("asking".to_owned(), asked.to_string());
+        Ok(Self {
+            asking,
+            members,
+            hashes,
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! Where the tensors of all members are kept, equal ones once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use candle::{DType, Device, Storage, Tensor};
+
+use crate::key::Digest;
+
+/// What makes two stored tensors the same: bytes, type and shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    /// The hash of the bytes in the file.
+    pub digest: Digest,
+    /// The type in the file.
+    pub dtype: DType,
+    /// The shape.
+    pub shape: Vec<usize>,
+}
+
+impl Identity {
+    /// Number of values.
+    pub(super) fn parameters(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// A tensor with where it came from.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    /// What it is.
+    pub identity: Arc<Identity>,
+    /// Its values in f32, whatever the type in the file.
+    pub values: Tensor,
+    /// The file it was read from, as messages name it.
+    pub file: Arc<str>,
+}
+
+/// The tensors of all members.
+pub(super) struct Store {
+    device: Device,
+    kept: HashMap<Arc<Identity>, Tensor>,
+}
+
+impl Store {
+    /// An empty store whose tensors lie on a device.
+    pub(super) fn new(device: &Device) -> Self {
+        Self {
+            device: device.clone(),
+            kept: HashMap::new(),
+        }
+    }
+
+    /// Takes in a tensor as a file holds it, unless an equal one is there.
+    pub(super) fn keep(
+        &mut self,
+        (file, name): (&Arc<str>, &str),
+        bytes: &[u8],
+        dtype: DType,
+        shape: &[usize],
+    ) -> Result<Stored> {
+        if !matches!(dtype, DType::F32 | DType::F16 | DType::BF16 | DType::F64) {
+            bail!(
+                "tensor `{name}` is of type {}, expected f32, f16 or bf16\n\
+                 hint: quantised weights of this kind are not read; use the original checkpoint",
+                dtype.as_str()
+            );
+        }
+        let identity = Arc::new(Identity {
+            digest: Digest::of(bytes),
+            dtype,
+            shape: shape.to_vec(),
+        });
+        let values = if let Some(values) = self.kept.get(&identity) {
+            values.clone()
+        } else {
+            let values = Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)
+                .and_then(|values| values.to_dtype(DType::F32))
+                .with_context(|| format!("tensor `{name}`"))?;
+            check_finite(name, &values)?;
+            let values = values.to_device(&self.device)?;
+            self.kept.insert(identity.clone(), values.clone());
+            values
+        };
+        Ok(Stored {
+            identity,
+            values,
+            file: file.clone(),
+        })
+    }
+}
+
+/// An error when a tensor holds values that are no numbers: whatever is computed with them is none.
+fn check_finite(name: &str, values: &Tensor) -> Result<()> {
+    let (storage, _) = values.storage_and_layout();
+    let Storage::Cpu(storage) = &*storage else {
+        return Ok(());
+    };
+    let values = storage.as_slice::<f32>()?;
+    let wrong = values.iter().filter(|value| !value.is_finite()).count();
+    if wrong > 0 {
+        bail!(
+            "tensor `{name}` holds {wrong} of {} values that are not finite numbers\n\
+             hint: the file is damaged or the training that wrote it diverged; fetch it again",
+            values.len()
+        );
+    }
+    Ok(())
+}

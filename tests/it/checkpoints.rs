@@ -1,0 +1,179 @@
+//! Published checkpoints judged with and looked into by the program itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::folder::{Folder, Said};
+
+fn asset(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets");
+    path.join(name).display().to_string()
+}
+
+fn golden(name: &str) -> String {
+    asset(&format!("golden/checkpoints/{name}"))
+}
+
+/// Judges one phantom in one order, scores alone.
+fn judge(folder: &Folder, panel: &str, out: &str) -> Said {
+    let demo = asset("demo");
+    let args = [
+        "judge", &demo, "--out", out, "--panel", panel, "--limit", "1",
+    ];
+    folder.run(&[&args[..], &["--scores-only", "--single-order"]].concat())
+}
+
+fn inspect(folder: &Folder, panel: &str) -> Value {
+    let said = folder.run(&["panel", "inspect", panel, "--format", "json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+fn copy(from: &str, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn a_checkpoint_s_folder_judges() {
+    let folder = Folder::empty();
+    for name in ["llava", "llava-original"] {
+        let said = judge(&folder, &golden(name), name);
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        let records = folder.records(name);
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0]["status"], "judged", "{name}: {}", records[0]);
+        assert_eq!(records[0]["criteria"].as_object().unwrap().len(), 10);
+    }
+    // The same weights, tokens and prompts, so the same scores, whatever the files look like.
+    let orders = |name: &str| folder.records(name)[0]["orders"].clone();
+    assert_eq!(orders("llava"), orders("llava-original"));
+}
+
+#[test]
+fn analyses_are_written_too() {
+    let folder = Folder::empty();
+    let members = [
+        "expression",
+        "medical_knowledge",
+        "patient_relevance",
+        "conclusion",
+    ];
+    let members = members
+        .map(|m| format!("{m} = {:?}\n", golden("llava")))
+        .concat();
+    let panel =
+        format!("schema = 1\nrubric = \"names\"\nanalysis_tokens = 3\n[members]\n{members}");
+    folder.write("short.toml", &panel);
+    let demo = asset("demo");
+    let args = [
+        "judge",
+        &demo,
+        "--out",
+        "out",
+        "--panel",
+        "short.toml",
+        "--limit",
+        "1",
+    ];
+    let said = folder.run(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let record = &folder.records("out")[0];
+    assert_eq!(record["orders"].as_array().unwrap().len(), 2);
+    assert!(said.out.contains("judged by short"), "{}", said.out);
+}
+
+#[test]
+fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
+    let folder = Folder::empty();
+    let whole = inspect(&folder, &golden("llava"));
+    assert_eq!(whole["trunks"].as_array().unwrap().len(), 1);
+    assert_eq!(whole["trunks"][0]["shared_layers"], 1);
+    let sizes = &whole["sizes"];
+    let count = |name: &str| sizes[name].as_u64().unwrap();
+    assert_eq!(count("parameters"), 4 * count("parameters_shared"));
+    assert_eq!(count("bytes_shared"), 2 * count("parameters_shared"));
+    assert_eq!(count("bytes_loaded"), 4 * count("parameters_shared"));
+    assert_eq!(whole["members"][0]["dtypes"], serde_json::json!(["f16"]));
+    assert_eq!(whole["members"][0]["encoder"]["image_tokens"], 16);
+
+    let llava = golden("llava");
+    let mixed = format!(
+        "schema = 1\nname = \"mixed\"\n[members]\n\
+         expression = {{ folder = {llava:?}, text_only = true, dialogue = \"plain\" }}\n\
+         medical_knowledge = {llava:?}\npatient_relevance = {:?}\nconclusion = {llava:?}\n",
+        golden("llava-original")
+    );
+    folder.write("mixed.toml", &mixed);
+    let found = inspect(&folder, "mixed.toml");
+    assert!(found["members"][0]["encoder"].is_null());
+    assert_eq!(found["members"][2]["kind"], "llava_llama");
+    // The tensors of both layouts are the same, and are kept once.
+    assert_eq!(
+        found["sizes"]["parameters_shared"],
+        sizes["parameters_shared"]
+    );
+    let said = judge(&folder, "mixed.toml", "mixed");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(folder.records("mixed")[0]["status"], "judged");
+    let text = folder.run(&["panel", "inspect", "mixed.toml"]);
+    assert!(
+        text.out.contains("none: it reads text alone"),
+        "{}",
+        text.out
+    );
+}
+
+#[test]
+fn the_embedded_panel_is_inspected_without_a_name() {
+    let said = Folder::empty().run(&["panel", "inspect"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("panel acem3-mini") && said.out.contains("tokenizer"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_verdict_s_key_does_not_know_where_a_checkpoint_lies() {
+    let folder = Folder::empty();
+    copy(&golden("llava"), &folder.path("moved"));
+    let there = inspect(&folder, &golden("llava"));
+    assert_eq!(
+        inspect(&folder, "moved")["judge_sha256"],
+        there["judge_sha256"]
+    );
+}
+
+#[test]
+fn a_tower_may_lie_elsewhere_when_the_panel_s_file_says_so() {
+    let folder = Folder::empty();
+    copy(&golden("llava-original"), &folder.path("alone"));
+    let said = folder.run(&["panel", "inspect", "alone"]);
+    assert_eq!(said.code, 2);
+    assert!(
+        said.err.contains("`nobody/clip-tiny` is not there"),
+        "{}",
+        said.err
+    );
+    let members = [
+        "expression",
+        "medical_knowledge",
+        "patient_relevance",
+        "conclusion",
+    ];
+    let members = members.map(|m| format!("{m} = \"alone\"\n")).concat();
+    let tower = golden("clip-tiny");
+    let panel = format!("schema = 1\nvision_tower = {tower:?}\n[members]\n{members}");
+    folder.write("panel-of-one.toml", &panel);
+    assert_eq!(
+        inspect(&folder, "panel-of-one.toml")["name"],
+        "panel-of-one"
+    );
+}
