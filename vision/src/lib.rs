@@ -12,7 +12,8 @@ pub mod tower;
 pub mod vit;
 
 pub use config::{ConfigError, HiddenAct, SelectFeature, Selection, VisionConfig};
-pub use image::{DecodeError, DecodedImage, Format, Limits, decode};
+pub use image::{DecodeError, DecodedImage, Format, Limits, decode, decode_view};
+pub use image::{Shown, ShownWindow, View, Window, WindowSource};
 pub use processor::{ImageProcessor, ProcessError};
 pub use tower::VisionTower;
 pub use vit::Vit;
