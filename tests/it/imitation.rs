@@ -5,6 +5,7 @@
 //! redirect to a storage server, named by their SHA-256.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -145,10 +146,10 @@ fn serve(mut stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Asked>>) -> Op
         .iter()
         .any(|(name, _)| name == "Content-Length");
     if reply.length && !stated {
-        head += &format!("Content-Length: {}\r\n", reply.body.len());
+        write!(head, "Content-Length: {}\r\n", reply.body.len()).unwrap();
     }
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
     stream.write_all((head + "\r\n").as_bytes()).ok()?;
     if asked.method != "HEAD" {
