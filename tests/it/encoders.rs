@@ -205,12 +205,13 @@ fn pixel_values_are_those_of_every_reference_processor() {
     assert!(expected.len() > 20);
     let mut names: Vec<&String> = expected.keys().collect();
     names.sort();
+    let mut wrong = Vec::new();
     for name in names {
         let parts: Vec<&str> = name.split('.').collect();
-        let [processor, backend, picture] = parts.as_slice() else {
+        let [processor, backend, drawn] = parts.as_slice() else {
             panic!("{name}");
         };
-        let (file, picture) = (&files[*processor], image(picture));
+        let (file, picture) = (&files[*processor], image(drawn));
         let (values, std) = if *processor == "llava-next" {
             let any_res = any_res(file).unwrap();
             let std = image_processor(file, Layout::Clip).unwrap().image_std;
@@ -228,18 +229,20 @@ fn pixel_values_are_those_of_every_reference_processor() {
             (processor.preprocess(&picture).unwrap(), processor.image_std)
         };
         let (worst, differ) = levels(&values, &expected[name], std);
-        // Pillow to the last bit; torch's resizing rounds its weights to fewer.
-        let (most, most_differ) = if *backend == "pil" {
-            (1e-3, 0.)
-        } else {
-            (1.001, 0.2)
+        // Pillow to the last bit, but for the order of the passes: since Pillow 13 a tall image is scaled
+        // down before it is scaled across. Torch scales across first and rounds its weights to fewer bits.
+        let most_differ = match (*backend, *drawn) {
+            ("pil", "mixed") => 0.,
+            ("pil", _) => 0.3,
+            _ => 0.01,
         };
+        let most = if most_differ > 0. { 1.001 } else { 1e-3 };
         println!("{name}: at most {worst:.4} levels, {differ:.4} of the values");
-        assert!(
-            worst < most && differ <= most_differ,
-            "{name}: {worst} {differ}"
-        );
+        if worst > most || differ > most_differ {
+            wrong.push(name);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]

@@ -8,7 +8,6 @@ impl ImageProcessor {
     /// Height and width of the pixel values, where they are the same for every image.
     pub fn output_size(&self) -> Option<(usize, usize)> {
         match (self.crop(), self.size) {
-            (Err(_), _) => None,
             (Ok(Some((width, height))), _) => Some((height, width)),
             (Ok(None), Size::Exact { height, width }) if self.do_resize => Some((height, width)),
             (Ok(None), Size::ShortestEdge { shortest_edge: n } | Size::Number(n))
@@ -16,7 +15,7 @@ impl ImageProcessor {
             {
                 Some((n, n))
             }
-            (Ok(None), _) => None,
+            (Err(_) | Ok(None), _) => None,
         }
     }
 
