@@ -54,4 +54,3 @@ pub mod tally;
 pub mod threads;
 pub mod torn;
 pub mod training;
-pub mod view;

@@ -1,6 +1,5 @@
 //! The two hashes by which the hub names a file's content.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -66,11 +65,7 @@ fn digest<D: Digest>(mut hash: D, file: File) -> io::Result<String> {
         }
         hash.update(buffer.get(..n).unwrap_or_default());
     }
-    let mut digits = String::new();
-    for byte in hash.finalize() {
-        // Writing into a string does not fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
+    let digits = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
     Ok(digits)
 }
 

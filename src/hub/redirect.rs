@@ -1,7 +1,5 @@
 //! Where a redirect leads, and to whom a token may go.
 
-use std::fmt::Write as _;
-
 use ureq::http::Uri;
 use ureq::http::uri::Scheme;
 
@@ -59,8 +57,7 @@ pub(super) fn quoted(text: &str, keep_slash: bool) -> String {
         if plain || keep_slash && byte == b'/' {
             quoted.push(char::from(byte));
         } else {
-            // Writing into a string does not fail.
-            let _ = write!(quoted, "%{byte:02X}");
+            quoted.push_str(&format!("%{byte:02X}"));
         }
     }
     quoted

@@ -11,7 +11,7 @@ use super::cache::Cache;
 use super::client::Client;
 use super::download::{Download, Wish};
 use super::id::is_commit;
-use super::tree::{Entry, Tree};
+use super::tree::Tree;
 use super::wanted::Unmet;
 use super::{HubError, RepoRef, Settings, Wanted};
 use crate::progress::say;
@@ -59,7 +59,7 @@ impl Hub {
     pub fn snapshot(&self, repo: &RepoRef, wanted: &Wanted) -> Result<Snapshot, HubError> {
         let cache = Cache::of(&self.settings, repo);
         if let Some(why) = self.settings.offline {
-            let found = cached(&cache, repo, wanted)?;
+            let found = self.cached(&cache, repo, wanted)?;
             return found.ok_or_else(|| HubError::NotCached {
                 id: repo.id(),
                 revision: repo.revision().to_owned(),
@@ -74,7 +74,7 @@ impl Hub {
             None => match self.ask(repo) {
                 Ok(answer) => answer,
                 Err(error) if error.is_absence() => {
-                    return match cached(&cache, repo, wanted) {
+                    return match self.cached(&cache, repo, wanted) {
                         Ok(Some(found)) => {
                             self.tell_stand_in(&error, &found);
                             Ok(found)
@@ -117,6 +117,42 @@ impl Hub {
             return Err(bad("its answer names no commit (`sha`)".to_owned()));
         }
         Ok((commit.to_owned(), Tree::of_answer(&answer).map_err(bad)?))
+    }
+
+    /// What was downloaded before, if all that is wanted was.
+    fn cached(
+        &self,
+        cache: &Cache,
+        repo: &RepoRef,
+        wanted: &Wanted,
+    ) -> Result<Option<Snapshot>, HubError> {
+        let Some(commit) = cache.commit_of(repo.revision()) else {
+            return Ok(None);
+        };
+        let there = cache.files(&commit);
+        if there.is_empty() {
+            return Ok(None);
+        }
+        let incomplete = |file: String| HubError::Incomplete {
+            id: repo.id(),
+            revision: repo.revision().to_owned(),
+            file,
+            cache: cache.root().to_owned(),
+        };
+        let chosen = match cache.tree(&commit) {
+            Some(tree) => choose(repo, wanted, &tree.names())?,
+            // Nobody noted what there should be; what is there must do.
+            None => {
+                let names: Vec<&str> = there.iter().map(String::as_str).collect();
+                wanted
+                    .choose(&names)
+                    .map_err(|unmet| incomplete(unmet.file))?
+            }
+        };
+        match chosen.into_iter().find(|name| !cache.has(&commit, name)) {
+            Some(missing) => Err(incomplete(missing)),
+            None => Ok(Some(snapshot(cache, repo, commit))),
+        }
     }
 
     fn download(
@@ -169,7 +205,7 @@ impl Hub {
         file: &str,
     ) -> Result<Wish, HubError> {
         let stated = self.client.stated(repo, commit, file)?;
-        let listed = tree.get(file).and_then(Entry::content);
+        let listed = tree.get(file).and_then(|entry| entry.content());
         let bad = |why: String| HubError::BadAnswer {
             what: format!("{}/{file}", repo.id()),
             why,
@@ -239,35 +275,6 @@ impl Hub {
         if !self.quiet {
             say(text);
         }
-    }
-}
-
-/// What was downloaded before, if all that is wanted was.
-fn cached(cache: &Cache, repo: &RepoRef, wanted: &Wanted) -> Result<Option<Snapshot>, HubError> {
-    let Some(commit) = cache.commit_of(repo.revision()) else {
-        return Ok(None);
-    };
-    let there = cache.files(&commit);
-    if there.is_empty() {
-        return Ok(None);
-    }
-    let incomplete = |file: String| HubError::Incomplete {
-        id: repo.id(),
-        revision: repo.revision().to_owned(),
-        file,
-        cache: cache.root().to_owned(),
-    };
-    let chosen = if let Some(tree) = cache.tree(&commit) {
-        choose(repo, wanted, &tree.names())?
-    } else {
-        // Nobody noted what there should be; what is there must do.
-        let names: Vec<&str> = there.iter().map(String::as_str).collect();
-        let chosen = wanted.choose(&names);
-        chosen.map_err(|unmet| incomplete(unmet.file))?
-    };
-    match chosen.into_iter().find(|name| !cache.has(&commit, name)) {
-        Some(missing) => Err(incomplete(missing)),
-        None => Ok(Some(snapshot(cache, repo, commit))),
     }
 }
 

