@@ -122,7 +122,7 @@ mod tests {
         let mut three = [of(0.04), of(0.01), of(0.02)];
         let [a, b, c] = &mut three;
         holm(&mut [a, b, c]);
-        let adjusted = three.map(|d| (d.p_holm * 1000.0).round());
-        assert_eq!(adjusted, [40.0, 30.0, 40.0]);
+        let adjusted = three.map(|d| (d.p_holm * 1000.0).round() as i64);
+        assert_eq!(adjusted, [40, 30, 40]);
     }
 }

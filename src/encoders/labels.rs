@@ -105,7 +105,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelSet> {
 /// A label: where its value stands, and its classes.
 struct Table {
     name: String,
-    of: fn(&RealItem) -> Option<&str>,
+    of: Field,
     question: Option<String>,
     classes: Vec<String>,
 }
@@ -127,13 +127,15 @@ impl Table {
     }
 }
 
+/// Where a value stands in a row.
+type Field = fn(&RealItem) -> Option<&str>;
+
 fn tables(items: &[RealItem]) -> Vec<Table> {
-    let named: [(&str, fn(&RealItem) -> Option<&str>); 2] = [
+    let named: [(&str, Field); 2] = [
         ("modality", |item| item.modality.as_deref()),
         ("organ", |item| item.organ.as_deref()),
     ];
-    let classes = |of: fn(&RealItem) -> Option<&str>,
-                   items: &mut dyn Iterator<Item = &RealItem>| {
+    let classes = |of: Field, items: &mut dyn Iterator<Item = &RealItem>| {
         let mut classes: Vec<String> = items.filter_map(of).map(str::to_lowercase).collect();
         classes.sort();
         classes.dedup();
@@ -158,7 +160,7 @@ fn tables(items: &[RealItem]) -> Vec<Table> {
     let mut asked: Vec<(String, Vec<&RealItem>)> = asked.into_iter().collect();
     asked.retain(|(_, items)| items.len() >= ASKED);
     asked.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
-    let answer: fn(&RealItem) -> Option<&str> = |item| Some(&item.answer);
+    let answer: Field = |item| Some(&item.answer);
     let questions = asked.into_iter().map(|(question, items)| Table {
         classes: classes(answer, &mut items.into_iter()),
         name: question.clone(),

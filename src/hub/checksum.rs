@@ -1,5 +1,6 @@
 //! The two hashes by which the hub names a file's content.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -65,7 +66,11 @@ fn digest<D: Digest>(mut hash: D, file: File) -> io::Result<String> {
         }
         hash.update(buffer.get(..n).unwrap_or_default());
     }
-    let digits = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let mut digits = String::new();
+    for byte in hash.finalize() {
+        // Writing to a string cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
     Ok(digits)
 }
 

@@ -101,7 +101,7 @@ impl Client {
         );
         let subject = Subject { repo, file: None };
         self.patiently(|| {
-            let answer = self.send(Method::GET, &url, None, &subject)?.answer;
+            let answer = self.send(&Method::GET, &url, None, &subject)?.answer;
             self.check(&answer, &subject)?;
             let body = answer.into_body().into_with_config().limit(LISTING);
             let bytes = body.read_to_vec().map_err(|error| self.broken(&error))?;
@@ -127,7 +127,7 @@ impl Client {
             file: Some(file),
         };
         self.patiently(|| {
-            let reply = self.send(Method::HEAD, &url, None, &subject)?;
+            let reply = self.send(&Method::HEAD, &url, None, &subject)?;
             if !reply.answer.status().is_redirection() {
                 self.check(&reply.answer, &subject)?;
             }
@@ -158,7 +158,7 @@ impl Client {
         from: u64,
     ) -> Result<Response<Body>, Trouble> {
         let url = self.file_url(subject.repo, commit, subject.file.unwrap_or_default());
-        let answer = self.send(Method::GET, &url, Some(from), subject)?.answer;
+        let answer = self.send(&Method::GET, &url, Some(from), subject)?.answer;
         if answer.status().as_u16() != 416 {
             self.check(&answer, subject)?;
         }
@@ -227,7 +227,7 @@ impl Client {
     /// what the hub states. The token goes to the hub alone.
     fn send(
         &self,
-        method: Method,
+        method: &Method,
         url: &str,
         from: Option<u64>,
         subject: &Subject,
@@ -243,7 +243,7 @@ impl Client {
             .map_err(|_| stray("its address is none".to_owned()))?;
         let mut passed = Vec::new();
         for _ in 0..=REDIRECTS {
-            let answer = self.once(&method, &uri, from)?;
+            let answer = self.once(method, &uri, from)?;
             if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(Reply { answer, passed });
             }
@@ -254,7 +254,7 @@ impl Client {
                     redirect::host(&uri)
                 ))
             })?;
-            if method == Method::HEAD && !redirect::same_server(&next, &self.endpoint) {
+            if *method == Method::HEAD && !redirect::same_server(&next, &self.endpoint) {
                 return Ok(Reply { answer, passed });
             }
             passed.push(answer.headers().clone());

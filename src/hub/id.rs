@@ -47,7 +47,7 @@ impl RepoRef {
         if id.contains("--") || id.contains("..") {
             return Err(bad("`--` and `..` are not allowed"));
         }
-        if id.ends_with(".git") {
+        if id.strip_suffix(".git").is_some() {
             return Err(bad("it must not end in `.git`"));
         }
         if !is_revision(revision) {
@@ -105,7 +105,10 @@ fn fault(part: &str) -> Option<&'static str> {
 /// Whether a text may name a branch, tag or commit, and a file below `refs`.
 fn is_revision(text: &str) -> bool {
     let part = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && part != "@"
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.strip_suffix(".lock").is_none()
+            && part != "@"
     };
     let banned = |c: char| c.is_control() || " ~^:?*[\\\"<>|%#".contains(c);
     text.len() <= 200

@@ -1,5 +1,7 @@
 //! Where a redirect leads, and to whom a token may go.
 
+use std::fmt::Write as _;
+
 use ureq::http::Uri;
 use ureq::http::uri::Scheme;
 
@@ -57,7 +59,8 @@ pub(super) fn quoted(text: &str, keep_slash: bool) -> String {
         if plain || keep_slash && byte == b'/' {
             quoted.push(char::from(byte));
         } else {
-            quoted.push_str(&format!("%{byte:02X}"));
+            // Writing to a string cannot fail.
+            let _ = write!(quoted, "%{byte:02X}");
         }
     }
     quoted

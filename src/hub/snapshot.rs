@@ -59,7 +59,7 @@ impl Hub {
     pub fn snapshot(&self, repo: &RepoRef, wanted: &Wanted) -> Result<Snapshot, HubError> {
         let cache = Cache::of(&self.settings, repo);
         if let Some(why) = self.settings.offline {
-            let found = self.cached(&cache, repo, wanted)?;
+            let found = Self::cached(&cache, repo, wanted)?;
             return found.ok_or_else(|| HubError::NotCached {
                 id: repo.id(),
                 revision: repo.revision().to_owned(),
@@ -74,7 +74,7 @@ impl Hub {
             None => match self.ask(repo) {
                 Ok(answer) => answer,
                 Err(error) if error.is_absence() => {
-                    return match self.cached(&cache, repo, wanted) {
+                    return match Self::cached(&cache, repo, wanted) {
                         Ok(Some(found)) => {
                             self.tell_stand_in(&error, &found);
                             Ok(found)
@@ -121,7 +121,6 @@ impl Hub {
 
     /// What was downloaded before, if all that is wanted was.
     fn cached(
-        &self,
         cache: &Cache,
         repo: &RepoRef,
         wanted: &Wanted,
@@ -139,15 +138,14 @@ impl Hub {
             file,
             cache: cache.root().to_owned(),
         };
-        let chosen = match cache.tree(&commit) {
-            Some(tree) => choose(repo, wanted, &tree.names())?,
+        let chosen = if let Some(tree) = cache.tree(&commit) {
+            choose(repo, wanted, &tree.names())?
+        } else {
             // Nobody noted what there should be; what is there must do.
-            None => {
-                let names: Vec<&str> = there.iter().map(String::as_str).collect();
-                wanted
-                    .choose(&names)
-                    .map_err(|unmet| incomplete(unmet.file))?
-            }
+            let names: Vec<&str> = there.iter().map(String::as_str).collect();
+            wanted
+                .choose(&names)
+                .map_err(|unmet| incomplete(unmet.file))?
         };
         match chosen.into_iter().find(|name| !cache.has(&commit, name)) {
             Some(missing) => Err(incomplete(missing)),
@@ -205,7 +203,7 @@ impl Hub {
         file: &str,
     ) -> Result<Wish, HubError> {
         let stated = self.client.stated(repo, commit, file)?;
-        let listed = tree.get(file).and_then(|entry| entry.content());
+        let listed = tree.get(file).and_then(super::tree::Entry::content);
         let bad = |why: String| HubError::BadAnswer {
             what: format!("{}/{file}", repo.id()),
             why,

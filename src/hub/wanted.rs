@@ -84,7 +84,7 @@ fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
         (true, true) => gguf,
     };
     if let [first, second, ..] = weights.as_slice()
-        && first.ends_with(".gguf")
+        && first.strip_suffix(".gguf").is_some()
     {
         return Err(Unmet {
             file: "*.gguf that is the only one".to_owned(),

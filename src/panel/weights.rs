@@ -113,7 +113,7 @@ impl Checkpoint {
             let opened = library.of_panel(files, file)?;
             hashes.insert(file.clone(), opened.0);
             for (tensor, stored) in &opened.1 {
-                checkpoint.add(tensor.clone(), stored.clone())?;
+                checkpoint.add(tensor, stored.clone())?;
             }
         }
         Ok((checkpoint, hashes))
@@ -143,9 +143,9 @@ impl Checkpoint {
     }
 
     /// Adds a tensor of a new name.
-    pub(super) fn add(&mut self, name: String, stored: Stored) -> Result<()> {
+    pub(super) fn add(&mut self, name: &str, stored: Stored) -> Result<()> {
         let file = stored.file.clone();
-        match self.tensors.insert(name.clone(), stored) {
+        match self.tensors.insert(name.to_owned(), stored) {
             Some(_) => bail!(
                 "{file}: tensor `{name}` is in another place of the {} member too",
                 self.name

@@ -1,6 +1,11 @@
 //! Published encoders against the reference implementations: `assets/golden/make_encoders.py` says how the
 //! values were made.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "figures, and why a test is passed over, are said"
+)]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

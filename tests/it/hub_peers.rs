@@ -1,5 +1,10 @@
 //! The hub as a person meets it, and the cache as the Python tools meet it.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "figures, and why a test is passed over, are said"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -145,10 +145,12 @@ fn serve(mut stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Asked>>) -> Op
         .iter()
         .any(|(name, _)| name == "Content-Length");
     if reply.length && !stated {
-        head += &format!("Content-Length: {}\r\n", reply.body.len());
+        head.push_str("Content-Length: ");
+        head.push_str(&reply.body.len().to_string());
+        head.push_str("\r\n");
     }
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
     }
     stream.write_all((head + "\r\n").as_bytes()).ok()?;
     if asked.method != "HEAD" {

@@ -76,7 +76,7 @@ impl Source {
         let shards = shards::read(&self.folder, library, &mut files)?;
         for (tensor, stored) in shards {
             if let Some(ours) = published.layout.rename(&tensor, self.text_only) {
-                weights.add(ours, stored)?;
+                weights.add(&ours, stored)?;
             }
         }
         names::drop_tied(&mut weights, published.decoder.tie_word_embeddings)?;

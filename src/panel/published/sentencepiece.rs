@@ -1,5 +1,5 @@
-//! A SentencePiece model as a tokenizer, converted as transformers does for Llama
-//! (`LlamaConverter` in its `convert_slow_tokenizer.py`, in the form that equals SentencePiece).
+//! A `SentencePiece` model as a tokenizer, converted as transformers does for Llama
+//! (`LlamaConverter` in its `convert_slow_tokenizer.py`, in the form that equals `SentencePiece`).
 //!
 //! The file is a protocol buffer (`sentencepiece_model.proto`), of which a few fields count.
 
@@ -16,13 +16,13 @@ use tokenizers::normalizers::{self, Prepend, Replace, Sequence};
 use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
-/// How SentencePiece writes a space.
+/// How `SentencePiece` writes a space.
 const SPACE: &str = "\u{2581}";
 /// Kinds of pieces.
 const UNKNOWN: u64 = 2;
 const CONTROL: u64 = 3;
 const USER: u64 = 4;
-/// Longest piece in bytes; SentencePiece makes none of more than 16 letters by itself.
+/// Longest piece in bytes; `SentencePiece` makes none of more than 16 letters by itself.
 const LONGEST: usize = 4096;
 /// The kind of model that joins pairs.
 const PAIRS: u64 = 2;
@@ -206,7 +206,7 @@ fn piece(bytes: &[u8]) -> Result<(String, u64)> {
             (1, Value::Bytes(text)) if text.len() > LONGEST => {
                 bail!("it holds a piece of {} bytes", text.len())
             }
-            (1, Value::Bytes(text)) => piece.0 = std::str::from_utf8(text)?.to_owned(),
+            (1, Value::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
             (3, Value::Number(kind)) => piece.1 = kind,
             _ => {}
         }

@@ -40,7 +40,7 @@ pub(super) fn find(
     if let (false, Some(folder)) = (brings, &folder) {
         for (tensor, stored) in shards::read(folder, library, files)? {
             if let Some(ours) = tower_name(&tensor) {
-                weights.add(ours, stored)?;
+                weights.add(&ours, stored)?;
             }
         }
     }

@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
     fn extend_dict(&mut self, items: &[Id]) -> Result<()> {
         let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
         match self.top()? {
-            Value::Dict(dict) if items.len() % 2 == 0 => dict.extend(pairs),
+            Value::Dict(dict) if items.len().is_multiple_of(2) => dict.extend(pairs),
             _ => bail!("it sets items of what has none"),
         }
         Ok(())
