@@ -1,10 +1,10 @@
 //! `acem3 encoders`: vision encoders compared under one budget.
 
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::print;
 use crate::cli::{EncodersArgs, Format, Verbosity};
 use crate::encoders::judged::Budget;
 use crate::encoders::{Candidate, Comparison, PlanSet, judged, probe, svg};
@@ -54,9 +54,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         Format::Text => comparison.text(),
         Format::Json => serde_json::to_string_pretty(&comparison)? + "\n",
     };
-    io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to stdout")?;
+    print(&text)?;
     Ok(Exit::Done)
 }
 

@@ -1,7 +1,6 @@
 //! `acem3 judge`: a folder of images, questions and answers in, verdicts out.
 
 use std::fs;
-use std::io::{self, Write};
 use std::time::{Instant, SystemTime};
 
 use acem3_vision::Limits;
@@ -243,9 +242,7 @@ fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
             serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
         }
     };
-    io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to stdout")
+    super::print(&text)
 }
 
 fn verdict(args: &JudgeArgs, counts: &Counts, progress: &Progress) -> Exit {

@@ -6,7 +6,10 @@ mod judge;
 mod panel;
 mod train;
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use crate::cases::{Lang, SourceKind};
 use crate::cli::{Cli, Command, SourceArgs};
@@ -21,6 +24,13 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Train(args) => train::run(args, cli.verbosity),
         Command::Panel(args) => panel::run(args),
     }
+}
+
+/// Writes a result to stdout.
+fn print(text: &str) -> anyhow::Result<()> {
+    io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write to stdout")
 }
 
 /// The folder of a source, from which its files are named.

@@ -1,10 +1,8 @@
 //! `acem3 panel`: what a panel is made of.
 
-use std::io::{self, Write as _};
-
-use anyhow::Context as _;
 use candle::Device;
 
+use super::print;
 use crate::cli::{Format, PanelArgs, PanelCommand, PanelInspectArgs};
 use crate::exit::Exit;
 use crate::panel::{PanelFiles, inspect};
@@ -23,8 +21,6 @@ fn show(args: &PanelInspectArgs) -> anyhow::Result<Exit> {
         Format::Text => found.text(),
         Format::Json => serde_json::to_string_pretty(&found)? + "\n",
     };
-    io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to stdout")?;
+    print(&text)?;
     Ok(Exit::Done)
 }

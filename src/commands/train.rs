@@ -1,9 +1,6 @@
 //! `acem3 train`: a configuration to a panel, and a panel to its figures.
 
-use std::io::{self, Write as _};
-
-use anyhow::Context as _;
-
+use super::print;
 use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, Verbosity};
 use crate::device;
 use crate::exit::Exit;
@@ -58,8 +55,6 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         Format::Text => report.text(),
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
-    io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to stdout")?;
+    print(&text)?;
     Ok(Exit::Done)
 }

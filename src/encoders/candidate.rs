@@ -1,16 +1,15 @@
 //! An encoder that takes part in a comparison.
 
-use acem3_experts::train::Parameters;
-use std::collections::HashMap;
 use std::path::Path;
 
+use acem3_experts::train::Parameters;
 use acem3_vision::published::Files;
 use acem3_vision::{ImageProcessor, Published, Renaming, Selection, VisionConfig, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use serde_json::Value;
 
-use crate::panel::{PANEL_FILE, PanelFiles, PanelSpec};
+use crate::panel::{self, PANEL_FILE, PanelFiles, PanelSpec};
 
 /// Where a vision tower lies in a member's weights, and in a training's.
 pub(super) const TOWER: &str = "model.vision_tower.";
@@ -120,17 +119,7 @@ impl Candidate {
             )
         })?;
         let at = || path.display().to_string();
-        let stored: HashMap<String, Tensor> = if path.extension().is_some_and(|e| e == "bin") {
-            // candle's reader of pickles builds tensors and runs nothing.
-            candle::pickle::read_all(&path)
-                .with_context(at)?
-                .into_iter()
-                .collect()
-        } else {
-            let bytes = std::fs::read(&path).with_context(at)?;
-            let read = candle::safetensors::load_buffer(&bytes, &Device::Cpu);
-            read.with_context(at)?
-        };
+        let stored = panel::weights_of(&path)?;
         let names = stored.keys().map(String::as_str);
         let renaming = Renaming::find(published.layout, names).with_context(at)?;
         let weights = renaming

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use acem3_vision::DecodedImage;
+use acem3_vision::{DecodedImage, SelectFeature};
 use anyhow::{Context, Result};
 use candle::Tensor;
 
@@ -13,8 +13,7 @@ const BATCH: usize = 16;
 
 /// Pooled features of some images.
 pub(super) struct Features {
-    /// One row for each image: the mean of its tokens, then the first token where the class token is
-    /// among them.
+    /// One row for each image: the mean of its tokens, then the class token where it is among them.
     pub(super) rows: Vec<Vec<f32>>,
     /// Seconds spent in the encoder.
     pub(super) seconds: f64,
@@ -24,6 +23,8 @@ pub(super) struct Features {
 /// it.
 pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
     let tower = candidate.tower()?;
+    let class_token = candidate.config.form.class_token
+        && candidate.selection.select_feature == SelectFeature::ClsPatch;
     let mut rows = Vec::with_capacity(images.len());
     let mut seconds = 0.0;
     for batch in images.chunks(BATCH) {
@@ -36,8 +37,12 @@ pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Resul
         let tokens = tower.forward(&pixels)?;
         seconds += start.elapsed().as_secs_f64();
         let mean = tokens.mean(1)?;
-        let first = tokens.narrow(1, 0, 1)?.squeeze(1)?;
-        rows.extend(Tensor::cat(&[&mean, &first], 1)?.to_vec2::<f32>()?);
+        let pooled = if class_token {
+            Tensor::cat(&[&mean, &tokens.narrow(1, 0, 1)?.squeeze(1)?], 1)?
+        } else {
+            mean
+        };
+        rows.extend(pooled.to_vec2::<f32>()?);
     }
     Ok(Features { rows, seconds })
 }

@@ -17,9 +17,7 @@ use super::table::{Comparison, Row, Values};
 use super::{PlanSet, memory};
 use crate::measure::sets::{self, Set};
 use crate::measure::trial::{self, View};
-use crate::panel::{
-    Bench, Members, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE,
-};
+use crate::panel::{Bench, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE};
 use crate::training::{Live, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
 
 const PROJECTOR: &str = "model.mm_projector.";
@@ -199,18 +197,16 @@ impl Base {
             let eyes = std::iter::once(EYES.to_owned());
             eyes.chain(files.iter().cloned()).collect()
         };
-        let [expression, medical_knowledge, patient_relevance, conclusion] =
-            self.spec.members.all().map(|(_, files)| with_eyes(files));
         let spec = PanelSpec {
             name: config.name.clone(),
             processor: config.processor(),
             model: config.model.clone(),
-            members: Members {
-                expression,
-                medical_knowledge,
-                patient_relevance,
-                conclusion,
-            },
+            members: self
+                .spec
+                .members
+                .all()
+                .map(|(_, files)| with_eyes(files))
+                .into(),
             ..self.spec.clone()
         };
         std::fs::write(folder.join(PANEL_FILE), toml::to_string_pretty(&spec)?)?;
@@ -251,6 +247,9 @@ impl Base {
                 real: 0.0,
                 answering: 0.5,
                 comparing: 0.0,
+                doubting: 0.0,
+                easy: 0.0,
+                members: Vec::new(),
             }],
         }
     }

@@ -27,6 +27,8 @@ use crate::phantoms::phantom;
 const MEASURED_ROWS: Range<u64> = 1000..1500;
 const TRAINED_ROWS: Range<u64> = 0..1000;
 
+const SLAKE: (&str, RealSplit) = ("SLAKE validate", RealSplit::SlakeValidate);
+
 /// What is known of a pair.
 pub(crate) struct Known {
     /// Which response is better.
@@ -52,13 +54,15 @@ pub(crate) struct Set {
 pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
     let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
     if let Some(data) = &plan.data {
-        let parts = [
-            ("SLAKE validate", RealSplit::SlakeValidate),
-            ("VQA-RAD held out", RealSplit::VqaRadHeldOut),
-        ];
+        let parts = [SLAKE, ("VQA-RAD held out", RealSplit::VqaRadHeldOut)];
         let mut images = ImageFiles::new();
         for (name, split) in parts {
-            sets.push(references(name, data, split, (plan, &mut images))?);
+            sets.push(references(
+                name,
+                (data, split),
+                (plan.seed, plan.limit),
+                &mut images,
+            )?);
         }
         sets.push(model_answers(data, plan.limit, &mut images)?);
     }
@@ -100,35 +104,25 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<Set> {
 
 /// Some questions of SLAKE's validation part.
 pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<Set> {
-    let plan = Plan {
-        phantoms: 0,
-        seed,
-        data: Some(data.to_owned()),
-        limit: usize::try_from(n).unwrap_or(usize::MAX),
-    };
-    let images = &mut ImageFiles::new();
-    references(
-        "SLAKE validate",
-        data,
-        RealSplit::SlakeValidate,
-        (&plan, images),
-    )
+    let limit = usize::try_from(n).unwrap_or(usize::MAX);
+    let (name, split) = SLAKE;
+    references(name, (data, split), (seed, limit), &mut ImageFiles::new())
 }
 
 /// The reference answer against a plausible wrong one, the better one now first and now second.
 fn references(
     name: &'static str,
-    data: &Path,
-    split: RealSplit,
-    (plan, images): (&Plan, &mut ImageFiles),
+    (data, split): (&Path, RealSplit),
+    (seed, limit): (u64, usize),
+    images: &mut ImageFiles,
 ) -> Result<Set> {
     let items = load_real(data, split)?;
     let mut pool: Vec<RealItem> = load_real(data, RealSplit::Train)?;
     pool.extend(items.iter().cloned());
     let wrong = WrongAnswers::new(&pool);
-    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut trials, mut known) = (Vec::new(), Vec::new());
-    for item in items.iter().take(plan.limit) {
+    for item in items.iter().take(limit) {
         let Some(other) = wrong.draw(item, &mut rng) else {
             continue;
         };

@@ -23,4 +23,6 @@ pub use bench::{Bench, Options};
 pub use files::PanelFiles;
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
+pub use recipe::MEMBERS;
 pub use spec::{Members, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+pub(crate) use weights::weights_of;

@@ -40,7 +40,7 @@ pub(super) struct Recipe {
 }
 
 /// The names of the four members, in order.
-pub(super) const MEMBERS: [&str; 4] = [
+pub const MEMBERS: [&str; 4] = [
     "expression",
     "medical_knowledge",
     "patient_relevance",

@@ -61,6 +61,19 @@ impl Members {
     }
 }
 
+impl From<[Vec<String>; 4]> for Members {
+    /// The four in the order of [`Members::all`].
+    fn from(files: [Vec<String>; 4]) -> Self {
+        let [expression, medical_knowledge, patient_relevance, conclusion] = files;
+        Self {
+            expression,
+            medical_knowledge,
+            patient_relevance,
+            conclusion,
+        }
+    }
+}
+
 impl PanelSpec {
     /// The version this program writes.
     pub const SCHEMA: u32 = 1;

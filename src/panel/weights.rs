@@ -73,6 +73,15 @@ impl Library {
     }
 }
 
+/// The tensors of one checkpoint file, in f32 on the CPU, buffers left out.
+pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
+    let opened = Library::new(&Device::Cpu).of_checkpoint(path)?;
+    let tensors = opened.1.iter();
+    Ok(tensors
+        .map(|(name, stored)| (name.clone(), stored.values.clone()))
+        .collect())
+}
+
 /// Tables that older versions of transformers saved beside the weights and that follow from the
 /// configuration.
 fn is_buffer(name: &str) -> bool {

@@ -12,7 +12,10 @@ pub struct Claim {
     /// The assertion as a sentence with its full stop; a bare phrase is told by
     /// [`super::Defect::Bare`].
     pub sentence: String,
-    /// The assertion in a few words, as the analysis names it; empty when nothing is asserted.
+    /// The assertion as a bare phrase ("no, right side").
+    pub bare: String,
+    /// The assertion in a few words, as the analysis names it ("right side, so no"); empty when
+    /// nothing is asserted.
     pub short: String,
     /// The right answer in a few words.
     pub truth: String,
@@ -31,6 +34,7 @@ impl Claim {
     pub fn single(sentence: &str, short: &str, truth: &str, right: bool) -> Self {
         Self {
             sentence: sentence.to_owned(),
+            bare: short.to_owned(),
             short: short.to_owned(),
             truth: truth.to_owned(),
             asked: 1,
@@ -133,18 +137,32 @@ pub(crate) fn claim(
     };
     claim.answered = told.len();
     claim.right = told.iter().filter(|fact| right(fact)).count();
+    claim.bare = bare(question, &told);
     claim.short = short(question, &told);
     claim.sentence = sentence(question, &told, plural, rng);
     claim
 }
 
-/// The short form of an answer: its facts, after yes or no where the question proposes one.
+/// The short form of an answer: its facts, and then what follows for a proposal: a judge that writes
+/// word by word can only say yes or no once the fact is on paper.
 pub(crate) fn short(question: &Question, facts: &[Fact]) -> String {
-    let words: Vec<&str> = facts.iter().map(|fact| fact.short()).collect();
     match agreement(question, facts) {
-        Some(word) => format!("{word}, {}", words.join(", ")),
-        None => words.join(", "),
+        Some(word) => format!("{}, so {word}", words(facts)),
+        None => words(facts),
     }
+}
+
+/// A bare phrase for an answer: its facts, after yes or no where the question proposes one.
+fn bare(question: &Question, facts: &[Fact]) -> String {
+    match agreement(question, facts) {
+        Some(word) => format!("{word}, {}", words(facts)),
+        None => words(facts),
+    }
+}
+
+fn words(facts: &[Fact]) -> String {
+    let words: Vec<&str> = facts.iter().map(|fact| fact.short()).collect();
+    words.join(", ")
 }
 
 /// "yes" or "no" to a proposal.

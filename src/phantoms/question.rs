@@ -164,7 +164,7 @@ impl Question {
 
 impl Scene {
     /// Every question that can be asked of this scene, in every phrasing and with every proposal,
-    /// with its short right answer ("two lesions, left side"; "no, right side").
+    /// with its short right answer ("two lesions, left side"; "right side, so no").
     pub fn facts(&self) -> Vec<(Question, String)> {
         let mut all = Vec::new();
         for kind in QuestionKind::ALL.into_iter().filter(|kind| kind.fits(self)) {

@@ -74,7 +74,7 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
             )
         })
         .collect();
-    let conclusion = conclude(&ratings);
+    let conclusion = conclude(ratings.iter().map(|(c, rating)| (*c, rating.score)));
     WrittenResponse {
         text,
         ratings,
@@ -87,7 +87,7 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
 fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl Dice) -> (String, bool) {
     let has = |defect| defects.contains(&defect);
     if has(Defect::Bare) {
-        return (capital(&claim.short), false);
+        return (capital(&claim.bare), false);
     }
     let (mut before, mut after, mut end): (Vec<String>, Vec<String>, Vec<String>) =
         Default::default();
@@ -211,15 +211,12 @@ pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
 }
 
 /// The final rating: the lowest of the scores, those of expression counting one point more.
-fn conclude(ratings: &[(Criterion, TargetRating)]) -> TargetRating {
-    let weigh = |criterion: Criterion, score: u8| {
-        score + u8::from(criterion.aspect() == Aspect::Expression)
-    };
+pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
-    for (criterion, rating) in ratings {
-        let weight = weigh(*criterion, rating.score);
+    for (criterion, score) in scores {
+        let weight = score + u8::from(criterion.aspect() == Aspect::Expression);
         if weakest.is_none_or(|(least, _, _)| weight < least) {
-            weakest = Some((weight, *criterion, rating.score));
+            weakest = Some((weight, criterion, score));
         }
     }
     match weakest {

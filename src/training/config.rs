@@ -9,6 +9,8 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::panel::MEMBERS;
+
 /// A whole training: the model, its tokenizer, and the stages in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +74,18 @@ pub struct StageConfig {
     /// The share of sequences in which given claims and findings are compared, without a case.
     #[serde(default)]
     pub comparing: f64,
+    /// The share of wrong findings put into the factual analyses of real answers, to be read and not
+    /// to be learned. A small model's own findings on real images are often wrong, and its scores
+    /// should allow for that.
+    #[serde(default = "quarter")]
+    pub doubting: f64,
+    /// How often a pair teaches expression, relevance and the conclusion, each, beside medical
+    /// knowledge: they need no look at the image, and are learned much sooner.
+    #[serde(default = "seldom")]
+    pub easy: f64,
+    /// The members that a stage of heads trains, by the names of their files; all where empty.
+    #[serde(default)]
+    pub members: Vec<String>,
 }
 
 /// What a stage learns.
@@ -98,6 +112,14 @@ fn hundred() -> u64 {
 
 fn one() -> f64 {
     1.0
+}
+
+fn quarter() -> f64 {
+    0.25
+}
+
+fn seldom() -> f64 {
+    0.15
 }
 
 impl TrainConfig {
@@ -146,10 +168,32 @@ impl TrainConfig {
                     stage.name
                 );
             }
-            let shares = [stage.real, stage.answering, stage.comparing];
+            let shares = [
+                stage.real,
+                stage.answering,
+                stage.comparing,
+                stage.doubting,
+                stage.easy,
+            ];
             if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
                 bail!(
-                    "stage {}: real, answering and comparing are shares from 0 to 1",
+                    "stage {}: real, answering, comparing, doubting and easy are shares from \
+                     0 to 1",
+                    stage.name
+                );
+            }
+            let known = |name: &String| MEMBERS.contains(&name.as_str());
+            if let Some(name) = stage.members.iter().find(|name| !known(name)) {
+                bail!(
+                    "stage {}: no member is called {name:?}; they are {}",
+                    stage.name,
+                    MEMBERS.join(", ")
+                );
+            }
+            if stage.kind != StageKind::Heads && !stage.members.is_empty() {
+                bail!(
+                    "stage {}: only a stage of kind \"heads\" names members; the others train all \
+                     as one",
                     stage.name
                 );
             }

@@ -7,9 +7,8 @@ use acem3_experts::train::load_checkpoint;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
-use super::MEMBERS;
 use super::config::TrainConfig;
-use crate::panel::{Members, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::panel::{MEMBERS, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 
 /// The file of what all members share.
 const TRUNK: &str = "trunk.safetensors";
@@ -71,7 +70,6 @@ fn equal(a: &Tensor, b: &Tensor) -> bool {
 
 fn spec(config: &TrainConfig) -> PanelSpec {
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
-    let [expression, medical_knowledge, patient_relevance, conclusion] = MEMBERS.map(files);
     PanelSpec {
         schema: PanelSpec::SCHEMA,
         name: config.name.clone(),
@@ -80,11 +78,6 @@ fn spec(config: &TrainConfig) -> PanelSpec {
         analysis_tokens: ANALYSIS_TOKENS,
         processor: config.processor(),
         model: config.model.clone(),
-        members: Members {
-            expression,
-            medical_knowledge,
-            patient_relevance,
-            conclusion,
-        },
+        members: MEMBERS.map(files).into(),
     }
 }

@@ -29,16 +29,10 @@ use scribe::Scribe;
 use stage::Stage;
 use teacher::Teacher;
 
+use crate::panel::MEMBERS;
+
 /// Phantom cases whose texts the tokenizer learns from.
 const TOKENIZER_CASES: u64 = 3000;
-
-/// The members in the order of a panel's files: three branches, then the conclusion.
-pub const MEMBERS: [&str; 4] = [
-    "expression",
-    "medical_knowledge",
-    "patient_relevance",
-    "conclusion",
-];
 
 /// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
 /// in `paths.out`.
@@ -53,7 +47,12 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()
     let mut last = MEMBERS.map(|_| PathBuf::new());
     for stage in &config.stages {
         let members: Vec<Option<usize>> = match stage.kind {
-            StageKind::Heads => (0..MEMBERS.len()).map(Some).collect(),
+            StageKind::Heads => {
+                let named =
+                    |name| stage.members.is_empty() || stage.members.iter().any(|m| m == name);
+                let numbers = (0..MEMBERS.len()).filter(|i| named(MEMBERS[*i]));
+                numbers.map(Some).collect()
+            }
             _ => vec![None],
         };
         let before = start.clone();

@@ -25,9 +25,6 @@ use crate::phantoms::{Claim, Defect, style};
 
 /// Questions asked about one image in one sequence.
 const QUESTIONS: usize = 8;
-/// How often the finding of a factual analysis is a wrong one that is read but not learned. A small
-/// model's own findings on real images are often wrong, and its scores should allow for that.
-const DOUBTFUL: f64 = 0.25;
 /// How often both responses say the same, right or wrong.
 const SAME: f64 = 0.15;
 /// Rows of the Path-VQA development set whose model answers may be trained on.
@@ -143,12 +140,13 @@ impl RealLessons {
         Some((self.jittered(&item.image_key, rng)?, facts.collect()))
     }
 
-    /// A judged pair: the reference against a wrong answer, or two real models' answers.
-    pub(super) fn pair(&self, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+    /// A judged pair: the reference against a wrong answer, or two real models' answers. `doubting` is
+    /// the share of findings that are wrong ones.
+    pub(super) fn pair(&self, doubting: f64, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
         if rng.random_bool(0.1)
             && let Some(pair) = self.model_pairs.choose(rng)
         {
-            return self.model_pair(pair, rng);
+            return self.model_pair(pair, doubting, rng);
         }
         let item = self.draw_item(rng)?;
         let wrong = self.wrong.draw(item, rng)?;
@@ -172,7 +170,7 @@ impl RealLessons {
             if let Some(other) = self
                 .wrong
                 .draw(item, rng)
-                .filter(|_| rng.random_bool(DOUBTFUL))
+                .filter(|_| rng.random_bool(doubting))
             {
                 doubt(&mut response, &claim.short, &other.to_lowercase());
             }
@@ -185,7 +183,12 @@ impl RealLessons {
         })
     }
 
-    fn model_pair(&self, pair: &ModelPair, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+    fn model_pair(
+        &self,
+        pair: &ModelPair,
+        doubting: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<TaughtPair> {
         let truth = pair.reference.to_lowercase();
         let other = if truth.starts_with("yes") {
             "no"
@@ -211,7 +214,7 @@ impl RealLessons {
             response.text = text;
             // Real answers carry no courtesy; the generator's own closing words are not in them.
             neutral(&mut response);
-            if rng.random_bool(DOUBTFUL) {
+            if rng.random_bool(doubting) {
                 doubt(&mut response, said, other);
             }
             response

@@ -64,8 +64,13 @@ impl Scribe {
     }
 
     /// The sequences that teach a pair. Prompts that begin alike, image included, become branches
-    /// of one sequence.
-    pub(super) fn evaluations(&self, pair: &TaughtPair, lessons: Lessons) -> Result<Vec<Sequence>> {
+    /// of one sequence. The conclusion reads and merges the evaluations of `read`.
+    pub(super) fn evaluations(
+        &self,
+        pair: &TaughtPair,
+        read: &TaughtPair,
+        lessons: Lessons,
+    ) -> Result<Vec<Sequence>> {
         let input = JudgeInput {
             image: pair.pixels.is_some(),
             question: &pair.question,
@@ -79,9 +84,9 @@ impl Scribe {
             }
         }
         if lessons.conclusion {
-            let read = [0, 1, 2].map(|i| self.written(i, &pair.aspect(Aspect::ALL[i])));
-            let prompt = slots(&self.merge.pieces(&input, &read)?, &self.tokenizer)?;
-            texts.push((prompt, self.filled(3, &pair.conclusion())?));
+            let written = [0, 1, 2].map(|i| self.written(i, &read.aspect(Aspect::ALL[i])));
+            let prompt = slots(&self.merge.pieces(&input, &written)?, &self.tokenizer)?;
+            texts.push((prompt, self.filled(3, &read.conclusion())?));
         }
         let prompts: Vec<&[Slot]> = texts.iter().map(|(prompt, _)| prompt.as_slice()).collect();
         let common = common_prefix(&prompts);
@@ -280,7 +285,7 @@ mod tests {
             branches: [true; 3],
             conclusion: true,
         };
-        let sequences = scribe.evaluations(&pair, all).unwrap();
+        let sequences = scribe.evaluations(&pair, &pair, all).unwrap();
         assert_eq!(sequences.len(), 1, "the case is computed once for all four");
         let sequence = &sequences[0];
 

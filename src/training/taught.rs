@@ -4,7 +4,16 @@ use std::sync::Arc;
 
 use acem3_experts::{Aspect, Criterion};
 
-use crate::phantoms::{TargetRating, WrittenResponse};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::phantoms::rules::phrase;
+use crate::phantoms::{TargetRating, WrittenResponse, style};
+
+/// How often a conclusion reads evaluations that are not the case's own, and how many of their
+/// ratings are changed then.
+const MISREAD: f64 = 0.5;
+const CHANGED: f64 = 0.15;
 
 /// Pixel values of one image, `3·s·s`.
 pub(super) type Pixels = Arc<[f32]>;
@@ -88,6 +97,33 @@ impl TaughtPair {
             .iter()
             .flat_map(|r| of(r).into_iter().filter_map(|i| r.ratings.get(i)))
             .collect()
+    }
+
+    /// The pair as imperfect experts may have rated it, with the conclusion that follows from what
+    /// they wrote. A conclusion model that has read perfect evaluations alone learns to conclude from
+    /// the responses, and contradicts the evaluations it is given.
+    pub(super) fn misread(&self, rng: &mut ChaCha8Rng) -> Self {
+        let mut pair = self.clone();
+        if !rng.random_bool(MISREAD) {
+            return pair;
+        }
+        for response in &mut pair.responses {
+            for rating in &mut response.ratings {
+                if let Some(criterion) = rating.criterion
+                    && rng.random_bool(CHANGED)
+                {
+                    rating.score = rng.random_range(0..=5);
+                    // Reason and score disagree at times; then the score counts.
+                    if rng.random_bool(0.5) {
+                        phrase(criterion, rating.score).clone_into(&mut rating.analysis);
+                    }
+                }
+            }
+            let scores = response.ratings.iter();
+            let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
+            response.conclusion = TaughtRating::new(None, style::conclude(scores));
+        }
+        pair
     }
 
     /// The conclusion's ratings.

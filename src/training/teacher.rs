@@ -16,9 +16,6 @@ use crate::phantoms::Attributes;
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
 
-/// How often a pair teaches expression, relevance or the conclusion beside medical knowledge: they
-/// need no look at the image, and are learned much sooner.
-const EASY: f64 = 0.15;
 /// Cases whose factual ratings are compared in one sequence.
 const COMPARED: u64 = 8;
 
@@ -95,7 +92,7 @@ impl Teacher {
         let number = number(stage, index);
         let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
         if rng.random_bool(stage.comparing) {
-            let ratings = self.ratings(real, number, &mut rng);
+            let ratings = self.ratings(real, stage, number, &mut rng);
             return Ok(vec![scribe.comparisons(&ratings)?]);
         }
         if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
@@ -110,22 +107,25 @@ impl Teacher {
             };
             return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
         }
-        let pair = match real.and_then(|r| r.pair(&mut rng)) {
+        let pair = match real.and_then(|r| r.pair(stage.doubting, &mut rng)) {
             Some(found) => found,
             None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, &mut rng)?,
         };
-        scribe.evaluations(&pair, lessons(member, &mut rng))
+        let lessons = lessons(member, stage.easy, &mut rng);
+        let read = pair.misread(&mut rng);
+        scribe.evaluations(&pair, &read, lessons)
     }
 
     /// Factual ratings of many responses.
     fn ratings(
         &self,
         real: Option<&RealLessons>,
+        stage: &StageConfig,
         number: u64,
         rng: &mut ChaCha8Rng,
     ) -> Vec<TaughtRating> {
         let responses: Vec<TaughtResponse> = if let Some(real) = real {
-            let pairs = (0..COMPARED).filter_map(|_| real.pair(rng));
+            let pairs = (0..COMPARED).filter_map(|_| real.pair(stage.doubting, rng));
             pairs.flat_map(|pair| pair.responses).collect()
         } else {
             let first = number.wrapping_mul(COMPARED);
@@ -153,7 +153,7 @@ fn number(stage: &StageConfig, index: u64) -> u64 {
 }
 
 /// All members' lessons are shared out over the examples. A single member learns its own alone.
-fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
+fn lessons(member: Option<usize>, easy: f64, rng: &mut ChaCha8Rng) -> Lessons {
     match member {
         Some(3) => Lessons {
             branches: [false; 3],
@@ -164,8 +164,8 @@ fn lessons(member: Option<usize>, rng: &mut ChaCha8Rng) -> Lessons {
             conclusion: false,
         },
         None => Lessons {
-            branches: [rng.random_bool(EASY), true, rng.random_bool(EASY)],
-            conclusion: rng.random_bool(EASY),
+            branches: [rng.random_bool(easy), true, rng.random_bool(easy)],
+            conclusion: rng.random_bool(easy),
         },
     }
 }

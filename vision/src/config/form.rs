@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 /// The parts that one vision transformer has and another has not. The default is CLIP's form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-// Independent parts, each there or not, are what bools are for.
-#[allow(clippy::struct_excessive_bools)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent parts, each there or not, are what bools are for"
+)]
 pub struct Form {
     /// A learned token before the patches (all but `SigLIP`).
     pub class_token: bool,

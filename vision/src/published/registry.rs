@@ -206,14 +206,8 @@ impl Entry {
                 ..ImageProcessor::default()
             },
             View::Squash => ImageProcessor {
-                size: Size::Exact {
-                    height: side,
-                    width: side,
-                },
-                do_center_crop: Some(false),
-                image_mean: [0.5; 3],
-                image_std: [0.5; 3],
-                ..ImageProcessor::default()
+                pad: ImageProcessor::default().pad,
+                ..ImageProcessor::square(side)
             },
         }
     }
