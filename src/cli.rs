@@ -16,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cases::{Lang, OpenOptions};
 use crate::hub::HubFlags;
+use crate::view::ViewFlags;
 
 const EXAMPLES: &str = "\
 Start here:
@@ -110,6 +111,9 @@ pub struct SourceArgs {
     /// Judge the reference answer too, as one more model named `reference`
     #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
     pub with_reference: bool,
+    /// How DICOM images are looked at.
+    #[command(flatten)]
+    pub view: ViewFlags,
 }
 
 impl SourceArgs {

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use acem3_vision::{DecodedImage, Limits, decode};
+use acem3_vision::{DecodedImage, Format, Limits, View, decode_view};
 
 use crate::cases::ImageSource;
 use crate::key::Digest;
@@ -36,6 +36,7 @@ pub struct ReadImage {
     /// The hash of its bytes.
     pub sha256: Digest,
     bytes: Arc<[u8]>,
+    view: View,
     loaded: OnceLock<Result<Arc<LoadedImage>, String>>,
 }
 
@@ -47,6 +48,20 @@ impl LoadedImage {
 }
 
 impl ReadImage {
+    /// Whether it is a DICOM object.
+    pub fn is_dicom(&self) -> bool {
+        matches!(Format::of(&self.bytes), Ok(Format::Dicom))
+    }
+
+    /// The digest of all of it that can move a verdict: its bytes, and of a DICOM object the frame and
+    /// window that were asked for, if they were.
+    pub fn key(&self) -> Digest {
+        if self.view == View::default() || !self.is_dicom() {
+            return self.sha256;
+        }
+        Digest::of(format!("{} {:?}", self.sha256, self.view).as_bytes())
+    }
+
     /// Its pixels.
     ///
     /// # Errors
@@ -54,8 +69,8 @@ impl ReadImage {
     /// What is wrong with the image, led by its name.
     pub fn load(&self, limits: &Limits) -> Result<Arc<LoadedImage>, String> {
         let load = || {
-            let decoded =
-                decode(&self.bytes, limits).map_err(|error| format!("{}: {error}", self.name))?;
+            let decoded = decode_view(&self.bytes, limits, &self.view)
+                .map_err(|error| format!("{}: {error}", self.name))?;
             Ok(Arc::new(LoadedImage {
                 name: self.name.clone(),
                 sha256: self.sha256,
@@ -71,6 +86,7 @@ impl ReadImage {
 pub struct Images {
     root: PathBuf,
     limits: Limits,
+    view: View,
     recent: VecDeque<(ImageSource, Arc<ReadImage>)>,
 }
 
@@ -80,8 +96,15 @@ impl Images {
         Self {
             root,
             limits,
+            view: View::default(),
             recent: VecDeque::with_capacity(KEPT),
         }
+    }
+
+    /// The same, with DICOM images looked at in this way.
+    #[must_use]
+    pub fn viewed(self, view: View) -> Self {
+        Self { view, ..self }
     }
 
     /// What an image may be at most.
@@ -116,6 +139,7 @@ impl Images {
             name,
             sha256,
             bytes,
+            view: self.view.clone(),
             loaded: OnceLock::new(),
         });
         if self.recent.len() == KEPT {

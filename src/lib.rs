@@ -54,3 +54,4 @@ pub mod tally;
 pub mod threads;
 pub mod torn;
 pub mod training;
+pub mod view;

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use acem3_vision::Shown;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -75,13 +76,16 @@ pub struct Subject {
 }
 
 /// Which image was judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImageStamp {
     /// Its name: the path from the folder of the source.
     pub name: String,
     /// The hash of its bytes; `None` where they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
+    /// The frame and window of a DICOM image that were judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<Shown>,
 }
 
 /// What came of a pair.

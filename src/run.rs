@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use acem3_vision::Shown;
 use anyhow::{Context, ensure};
 
 use crate::cases::{Case, Problem, Reason};
@@ -198,6 +199,7 @@ impl<'a> Run<'a> {
         subject.image = case.image.as_ref().map(|source| ImageStamp {
             name: self.images.name(source),
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
+            view: image.and_then(|image| self.shown(image.as_ref().ok()?)),
         });
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
@@ -210,8 +212,8 @@ impl<'a> Run<'a> {
             pair,
             image: None,
         };
-        let sha256 = image.map(|image| &image.sha256);
-        let key = pair_key(&self.digest, job.question(), job.responses(), sha256);
+        let seen = image.map(|image| image.key());
+        let key = pair_key(&self.digest, job.question(), job.responses(), seen.as_ref());
         subject.key = Some(key);
         if let Some(outcome) = self.journal.recall(&key)? {
             let step = Step::Ready(outcome, Origin::Earlier);
@@ -234,6 +236,12 @@ impl<'a> Run<'a> {
             step: Step::Waits(job),
             ends,
         })
+    }
+
+    /// What of a DICOM image is looked at; it is decoded for this, and once.
+    fn shown(&self, image: &ReadImage) -> Option<Shown> {
+        let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
+        loaded.ok()?.decoded.shown().copied()
     }
 
     fn unscored(

@@ -63,7 +63,8 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
             say(&note);
         }
     }
-    let mut images = Images::new(root.clone(), Limits::default());
+    let images = Images::new(root.clone(), Limits::default());
+    let mut images = images.viewed(args.source.view.view());
     let mut findings = Findings::default();
     let mut out = io::stdout().lock();
     while let Some(entry) = source.next() {

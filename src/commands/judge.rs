@@ -58,6 +58,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         root: root(&args.source.path),
     };
     let images = Images::new(plan.root.clone(), Limits::default());
+    let images = images.viewed(args.source.view.view());
     let mut run = Run::new(judge.as_mut(), &mut journal, images, &mut progress, plan);
     let outcome = run.all(&mut source, &interrupt);
     let tally = run.tally().clone();

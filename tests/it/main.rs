@@ -14,6 +14,8 @@ mod data;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
+mod dicom;
+#[cfg(test)]
 mod embedded;
 #[cfg(test)]
 mod encoders;

@@ -15,7 +15,8 @@ pub mod vit;
 
 pub use config::{ConfigError, Form, HiddenAct, SelectFeature, Selection, VisionConfig};
 pub use encoder::Encoder;
-pub use image::{DecodeError, DecodedImage, Format, Limits, decode};
+pub use image::{DecodeError, DecodedImage, Format, Limits, decode, decode_view};
+pub use image::{Shown, ShownWindow, View, Window, WindowSource};
 pub use processor::{AnyRes, ImageProcessor, ProcessError, Tiles};
 pub use published::{Layout, Published, Renaming};
 pub use tower::VisionTower;

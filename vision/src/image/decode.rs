@@ -9,6 +9,7 @@ use image::codecs::{
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder};
 
+use super::dicom::{self, Shown, View};
 use super::{DecodeError, Format, jpeg, rgb::rgb, watched::Watched};
 
 /// How large a file may be. Both are checked before memory is taken.
@@ -31,7 +32,7 @@ impl Default for Limits {
 }
 
 /// An image in memory, upright.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct DecodedImage {
     width: usize,
     height: usize,
@@ -39,6 +40,7 @@ pub struct DecodedImage {
     format: Format,
     stored: (usize, usize),
     orientation: u8,
+    shown: Option<Shown>,
 }
 
 impl DecodedImage {
@@ -53,6 +55,7 @@ impl DecodedImage {
             format: Format::Png,
             stored: (width, height),
             orientation: 1,
+            shown: None,
         })
     }
 
@@ -86,6 +89,20 @@ impl DecodedImage {
         self.orientation
     }
 
+    /// The frame and window of a DICOM object that were chosen.
+    pub fn shown(&self) -> Option<&Shown> {
+        self.shown.as_ref()
+    }
+
+    /// The same image, as one of a DICOM object.
+    pub(super) fn of_dicom(self, shown: Shown) -> Self {
+        Self {
+            format: Format::Dicom,
+            shown: Some(shown),
+            ..self
+        }
+    }
+
     /// One row of pixels; empty below the image.
     pub(crate) fn row(&self, y: usize) -> &[u8] {
         self.data
@@ -106,8 +123,17 @@ impl std::fmt::Debug for DecodedImage {
 }
 
 /// Decodes an image file. The format is found from its content; of animations and multi-page files the first
-/// image is taken.
+/// image is taken, of DICOM objects the middle frame through the file's own window.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedImage, DecodeError> {
+    decode_view(bytes, limits, &View::default())
+}
+
+/// As [`decode`], with the frame and window of DICOM objects chosen by `view`.
+pub fn decode_view(
+    bytes: &[u8],
+    limits: &Limits,
+    view: &View,
+) -> Result<DecodedImage, DecodeError> {
     if bytes.len() > limits.bytes {
         return Err(DecodeError::TooManyBytes {
             got: bytes.len(),
@@ -116,8 +142,11 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<DecodedImage, DecodeError
     }
     let format = Format::of(bytes)?;
     // The decoders are fuzzed, and still a hostile file must not end a run of thousands.
-    catch_unwind(AssertUnwindSafe(|| decode_as(format, bytes, limits)))
-        .unwrap_or_else(|_| Err(DecodeError::broken_decoder(format)))
+    catch_unwind(AssertUnwindSafe(|| match format {
+        Format::Dicom => dicom::decode(bytes, limits, view),
+        _ => decode_as(format, bytes, limits),
+    }))
+    .unwrap_or_else(|_| Err(DecodeError::broken_decoder(format)))
 }
 
 fn decode_as(format: Format, bytes: &[u8], limits: &Limits) -> Result<DecodedImage, DecodeError> {
@@ -131,6 +160,7 @@ fn decode_as(format: Format, bytes: &[u8], limits: &Limits) -> Result<DecodedIma
         Format::Bmp => BmpDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
         Format::Tiff => TiffDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
         Format::WebP => WebPDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
+        Format::Dicom => return dicom::decode(bytes, limits, &View::default()),
     };
     match image {
         Ok(Ok(image)) => Ok(image),
@@ -200,6 +230,7 @@ fn finish(
         format,
         stored: (width as usize, height as usize),
         orientation: orientation.to_exif(),
+        shown: None,
     })
 }
 

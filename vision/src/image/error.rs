@@ -11,7 +11,7 @@ pub enum DecodeError {
     /// A format that is known by name only.
     #[error(
         "{name} is not a format that is read\n\
-         hint: convert it to PNG; expected JPEG, PNG, BMP, TIFF or WebP"
+         hint: convert it to PNG; expected JPEG, PNG, BMP, TIFF, WebP or DICOM"
     )]
     Foreign {
         /// The name of the format.
@@ -20,7 +20,7 @@ pub enum DecodeError {
     /// Nothing that looks like an image.
     #[error(
         "unknown image format, the file begins with `{first}`\n\
-         hint: expected JPEG, PNG, BMP, TIFF or WebP"
+         hint: expected JPEG, PNG, BMP, TIFF, WebP or DICOM"
     )]
     Unknown {
         /// The first bytes, those that are not ASCII escaped.
@@ -65,6 +65,14 @@ pub enum DecodeError {
         format: Format,
         /// The decoder's words.
         what: String,
+    },
+    /// A frame or window that an object does not have.
+    #[error("the DICOM image cannot be shown as asked: {what}\nhint: {hint}")]
+    View {
+        /// What was asked for, and what there is.
+        what: String,
+        /// What to do.
+        hint: &'static str,
     },
     /// Against the rules of its format.
     #[error("the {format} file is damaged: {what}\nhint: copy or export it again")]

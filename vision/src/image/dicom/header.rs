@@ -1,0 +1,135 @@
+//! The attributes that say how pixels are stored.
+
+use dicom_object::{DefaultDicomObject, Tag};
+
+use super::super::{DecodeError, Format};
+use super::{damaged, unsupported};
+
+const SAMPLES_PER_PIXEL: Tag = Tag(0x0028, 0x0002);
+const PHOTOMETRIC: Tag = Tag(0x0028, 0x0004);
+const PLANAR: Tag = Tag(0x0028, 0x0006);
+const FRAMES: Tag = Tag(0x0028, 0x0008);
+const ROWS: Tag = Tag(0x0028, 0x0010);
+const COLUMNS: Tag = Tag(0x0028, 0x0011);
+const BITS_ALLOCATED: Tag = Tag(0x0028, 0x0100);
+const BITS_STORED: Tag = Tag(0x0028, 0x0101);
+const SIGNED: Tag = Tag(0x0028, 0x0103);
+
+/// How pixels are stored.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) rows: u32,
+    pub(super) columns: u32,
+    pub(super) frames: u32,
+    pub(super) samples_per_pixel: u32,
+    pub(super) bits_stored: u32,
+    pub(super) photometric: Photometric,
+    /// Black is the greatest value.
+    pub(super) inverted: bool,
+    /// One plane per colour.
+    pub(super) planar: bool,
+    pub(super) signed: bool,
+    bits_allocated: u32,
+}
+
+/// What samples mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Photometric {
+    Grey,
+    Rgb,
+    /// `YBR_FULL`, and what only JPEG's decoder undoes.
+    Ybr {
+        subsampled: bool,
+    },
+}
+
+impl Header {
+    /// Reads and checks the attributes.
+    pub(super) fn read(object: &DefaultDicomObject) -> Result<Self, DecodeError> {
+        let number = |tag: Tag| -> Option<u32> { object.get(tag)?.to_int::<u32>().ok() };
+        let needed = |tag: Tag, name: &str| {
+            number(tag)
+                .ok_or_else(|| damaged(format!("it does not say its {name}, or not as a number")))
+        };
+        let text = object.get(PHOTOMETRIC).and_then(|e| e.to_str().ok());
+        let text = text
+            .as_deref()
+            .unwrap_or("MONOCHROME2")
+            .trim_end_matches(['\0', ' '])
+            .to_owned();
+        let (photometric, samples) = match text.as_str() {
+            "MONOCHROME1" | "MONOCHROME2" => (Photometric::Grey, 1),
+            "RGB" => (Photometric::Rgb, 3),
+            "YBR_FULL" => (Photometric::Ybr { subsampled: false }, 3),
+            "YBR_FULL_422" | "YBR_PARTIAL_420" | "YBR_ICT" | "YBR_RCT" => {
+                (Photometric::Ybr { subsampled: true }, 3)
+            }
+            "PALETTE COLOR" => return Err(unsupported("its colours are those of a palette")),
+            _ => {
+                return Err(unsupported(
+                    "its photometric interpretation is not one that is read",
+                ));
+            }
+        };
+        let header = Self {
+            rows: needed(ROWS, "rows")?,
+            columns: needed(COLUMNS, "columns")?,
+            frames: number(FRAMES).unwrap_or(1).max(1),
+            samples_per_pixel: number(SAMPLES_PER_PIXEL).unwrap_or(samples),
+            bits_allocated: needed(BITS_ALLOCATED, "bits allocated")?,
+            bits_stored: needed(BITS_STORED, "bits stored")?,
+            inverted: text == "MONOCHROME1",
+            planar: number(PLANAR) == Some(1),
+            signed: number(SIGNED) == Some(1),
+            photometric,
+        };
+        header.check(samples)?;
+        Ok(header)
+    }
+
+    fn check(&self, samples: u32) -> Result<(), DecodeError> {
+        let (rows, columns) = (self.rows, self.columns);
+        if rows == 0 || columns == 0 || rows > 0xffff || columns > 0xffff {
+            return Err(damaged(format!("its size is {columns} x {rows}")));
+        }
+        if self.samples_per_pixel != samples {
+            let found = self.samples_per_pixel;
+            return Err(damaged(format!(
+                "it has {found} samples per pixel, expected {samples}"
+            )));
+        }
+        let (allocated, stored) = (self.bits_allocated, self.bits_stored);
+        if !matches!(allocated, 8 | 16) {
+            return Err(unsupported(format!("its samples have {allocated} bits")));
+        }
+        if stored == 0 || stored > allocated {
+            return Err(damaged(format!("{stored} of {allocated} bits are stored")));
+        }
+        Ok(())
+    }
+
+    /// The samples of a frame's bytes (little endian), as numbers.
+    pub(super) fn samples(&self, bytes: &[u8]) -> Result<Vec<i32>, DecodeError> {
+        let needed = self.rows as usize * self.columns as usize * self.samples_per_pixel as usize;
+        let size = (self.bits_allocated / 8) as usize;
+        if bytes.len() < needed.saturating_mul(size) {
+            return Err(DecodeError::Truncated {
+                format: Format::Dicom,
+            });
+        }
+        let unused = 32 - self.bits_stored;
+        let number = |bytes: &[u8]| {
+            let raw = bytes
+                .iter()
+                .rev()
+                .fold(0_u32, |raw, byte| (raw << 8) | u32::from(*byte));
+            let high = raw << unused;
+            if self.signed {
+                high.cast_signed() >> unused
+            } else {
+                (high >> unused).cast_signed()
+            }
+        };
+        Ok(bytes.chunks_exact(size).take(needed).map(number).collect())
+    }
+}

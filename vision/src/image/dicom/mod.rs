@@ -1,0 +1,83 @@
+//! DICOM objects to pixels a person would see: one frame, through its modality and window.
+//!
+//! The formulas are those of the standard (PS3.3 C.7.6.3, C.11.1 and C.11.2); reference: `pydicom`,
+//! `pixels/processing.py`. Of an object's text nothing is kept and nothing is told: errors are in
+//! words of our own, so that no name of a patient comes into a message or a record.
+
+mod colour;
+mod grey;
+mod header;
+mod object;
+mod view;
+
+use dicom_pixeldata::PixelDecoder as _;
+
+use super::decode::DecodedImage;
+use super::{DecodeError, Format, Limits};
+use header::Header;
+
+pub use view::{Shown, ShownWindow, View, Window, WindowSource};
+
+/// Decodes the frame of an object that a view chooses.
+pub(super) fn decode(
+    bytes: &[u8],
+    limits: &Limits,
+    view: &View,
+) -> Result<DecodedImage, DecodeError> {
+    let object = object::read(bytes, limits)?;
+    let header = Header::read(&object)?;
+    let (width, height) = (header.columns, header.rows);
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > limits.pixels {
+        return Err(DecodeError::TooManyPixels {
+            format: Format::Dicom,
+            width,
+            height,
+            limit: limits.pixels,
+        });
+    }
+    let frame = view.frame_of(header.frames)?;
+    let decoded = object.decode_pixel_data_frame(frame - 1);
+    let decoded = decoded.map_err(|_| object::undecodable(&object))?;
+    let samples = header.samples(decoded.data())?;
+    let mut shown = Shown {
+        frame,
+        frames: header.frames,
+        window: None,
+    };
+    let data = if header.samples_per_pixel == 1 {
+        let modality = grey::Modality::read(&object, &decoded)?;
+        let range = || modality.range(&samples);
+        let (lut, window) = grey::window(&object, &decoded, range, view)?;
+        shown.window = window;
+        let grey = samples.iter().map(|v| lut.apply(modality.apply(*v)));
+        let flip = if header.inverted { u8::MAX } else { 0 };
+        grey.flat_map(|v| [v ^ flip; 3]).collect()
+    } else {
+        if !matches!(view.window, Window::File | Window::Auto) {
+            return Err(view::unwindowed());
+        }
+        colour::rgb(&header, &samples, object::is_jpeg(&object))?
+    };
+    DecodedImage::from_rgb(width as usize, height as usize, data)
+        .map(|image| image.of_dicom(shown))
+        .ok_or(DecodeError::Truncated {
+            format: Format::Dicom,
+        })
+}
+
+/// An object that breaks the rules; `what` never quotes it.
+fn damaged(what: impl Into<String>) -> DecodeError {
+    DecodeError::Damaged {
+        format: Format::Dicom,
+        what: what.into(),
+    }
+}
+
+/// An object of a kind that is not read; `what` never quotes its text.
+fn unsupported(what: impl Into<String>) -> DecodeError {
+    DecodeError::Unsupported {
+        format: Format::Dicom,
+        what: what.into(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Bytes to an object, without believing any length that is stated in them.
+
+use std::io::{Cursor, Read};
+
+use dicom_encoding::TransferSyntaxIndex as _;
+use dicom_encoding::transfer_syntax::TransferSyntax;
+use dicom_object::{DefaultDicomObject, FileMetaTable, InMemDicomObject};
+use dicom_parser::dataset::LazyDataToken;
+use dicom_parser::dataset::lazy_read::LazyDataSetReader;
+use dicom_transfer_syntax_registry::TransferSyntaxRegistry;
+use flate2::read::DeflateDecoder;
+
+use super::super::{DecodeError, Format, Limits};
+use super::{damaged, unsupported};
+
+/// Where the mark `DICM` stands.
+pub(in super::super) const PREAMBLE: usize = 128;
+const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
+const EXPLICIT: &str = "1.2.840.10008.1.2.1";
+/// Elements of an object, nested ones among them, at most.
+const ELEMENTS: usize = 1_000_000;
+
+/// Reads an object.
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<DefaultDicomObject, DecodeError> {
+    let truncated = || DecodeError::Truncated {
+        format: Format::Dicom,
+    };
+    let mut rest = Cursor::new(bytes.get(PREAMBLE..).ok_or_else(truncated)?);
+    check_meta(rest.get_ref())?;
+    let meta = FileMetaTable::from_reader(&mut rest)
+        .map_err(|_| damaged("its file meta information cannot be read"))?;
+    let at = usize::try_from(rest.position()).unwrap_or(usize::MAX);
+    let data = rest.get_ref().get(at..).ok_or_else(truncated)?;
+    let uid = plain(&meta.transfer_syntax).to_owned();
+    let registry = TransferSyntaxRegistry;
+    let syntax = registry.get(&uid).ok_or_else(|| unknown(&uid))?;
+    let inflated;
+    let (data, parsed_as) = if uid == DEFLATED {
+        inflated = inflate(data, limits)?;
+        let explicit = registry.get(EXPLICIT).ok_or_else(|| unknown(EXPLICIT))?;
+        (inflated.as_slice(), explicit)
+    } else {
+        (data, syntax)
+    };
+    walk(data, parsed_as)?;
+    let object = InMemDicomObject::read_dataset_with_ts(data, parsed_as)
+        .map_err(|_| damaged("its data set cannot be read"))?;
+    Ok(object.with_exact_meta(meta))
+}
+
+/// Finds that no value is longer than the data, before memory is taken for any.
+fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
+    let broken = || damaged("its elements cannot be told apart");
+    let mut reader =
+        LazyDataSetReader::new_with_ts(Cursor::new(data), syntax).map_err(|_| broken())?;
+    let fits = |length: u32| (length as usize) <= data.len();
+    for _ in 0..ELEMENTS {
+        let Some(token) = reader.advance() else {
+            return Ok(());
+        };
+        let token = token.map_err(|_| broken())?;
+        let length = match &token {
+            LazyDataToken::LazyValue { header, .. } => header.len.get().unwrap_or(0),
+            LazyDataToken::LazyItemValue { len, .. } => *len,
+            _ => 0,
+        };
+        if !fits(length) {
+            return Err(DecodeError::Truncated {
+                format: Format::Dicom,
+            });
+        }
+        token.skip().map_err(|_| broken())?;
+    }
+    Err(damaged(format!("it has more than {ELEMENTS} elements")))
+}
+
+/// Finds the same of the file meta information, which is explicit little endian.
+fn check_meta(bytes: &[u8]) -> Result<(), DecodeError> {
+    let mut rest = bytes.get(4..).unwrap_or_default();
+    while let [2, 0, _, _, a, b, tail @ ..] = rest {
+        let long = [b"OB", b"OW", b"UN", b"UT", b"SQ", b"UC", b"UR"].contains(&&[*a, *b]);
+        let (length, value) = match tail {
+            [_, _, n0, n1, n2, n3, value @ ..] if long => {
+                (u32::from_le_bytes([*n0, *n1, *n2, *n3]), value)
+            }
+            [n0, n1, value @ ..] if !long => (u32::from(u16::from_le_bytes([*n0, *n1])), value),
+            _ => break,
+        };
+        rest = value.get(length as usize..).ok_or(DecodeError::Truncated {
+            format: Format::Dicom,
+        })?;
+    }
+    Ok(())
+}
+
+/// Inflates a deflated data set, which may be as large as a file.
+fn inflate(data: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
+    let mut inflated = Vec::new();
+    let most = limits.bytes as u64;
+    DeflateDecoder::new(data)
+        .take(most.saturating_add(1))
+        .read_to_end(&mut inflated)
+        .map_err(|_| damaged("its deflated data set is torn"))?;
+    if inflated.len() > limits.bytes {
+        return Err(DecodeError::TooManyBytes {
+            got: inflated.len(),
+            limit: limits.bytes,
+        });
+    }
+    Ok(inflated)
+}
+
+/// Why a frame cannot be decoded.
+pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
+    let uid = plain(&object.meta().transfer_syntax);
+    match TransferSyntaxRegistry.get(uid) {
+        Some(syntax) if syntax.can_decode_all() => damaged("its pixels cannot be decoded"),
+        Some(syntax) => unsupported(format!(
+            "its pixels are stored as {} ({uid})",
+            syntax.name()
+        )),
+        None => unknown(uid),
+    }
+}
+
+/// Whether the pixels went through a decoder of JPEG, which gives red, green and blue.
+pub(super) fn is_jpeg(object: &DefaultDicomObject) -> bool {
+    plain(&object.meta().transfer_syntax).starts_with("1.2.840.10008.1.2.4.")
+}
+
+fn unknown(uid: &str) -> DecodeError {
+    let is_uid = !uid.is_empty() && uid.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    // What is no identifier may be anything, and is not repeated.
+    let uid = if is_uid { uid } else { "that is none" };
+    unsupported(format!("its transfer syntax {uid} is unknown"))
+}
+
+/// An identifier without its padding.
+fn plain(uid: &str) -> &str {
+    uid.trim_end_matches(['\0', ' '])
+}

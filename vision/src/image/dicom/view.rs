@@ -1,0 +1,158 @@
+//! What of an object is looked at: the frame, and the window of grey values.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::DecodeError;
+
+/// How objects are looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// The window.
+    pub window: Window,
+    /// The frame, counted from one; the middle one where none is named.
+    pub frame: Option<u32>,
+}
+
+/// Which values become black, which white.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Window {
+    /// The file's own: its VOI table, else its first window, else as `Auto`.
+    #[default]
+    File,
+    /// From the least to the greatest value of the frame.
+    Auto,
+    /// Of these values, in the units of the modality (Hounsfield units in CT).
+    Of {
+        /// The middle.
+        center: f64,
+        /// The width, at least 1.
+        width: f64,
+    },
+    /// The one the file describes by this word, without regard to case.
+    Named(String),
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The frame, counted from one.
+    pub frame: u32,
+    /// How many there are.
+    pub frames: u32,
+    /// The window; `None` for colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<ShownWindow>,
+}
+
+/// A window that was used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShownWindow {
+    /// Where it is from.
+    pub source: WindowSource,
+    /// Its middle; `None` for a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub center: Option<f64>,
+    /// Its width; `None` for a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<f64>,
+}
+
+/// Where a window is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowSource {
+    /// The file's first window, or the one that was named.
+    File,
+    /// The file's VOI table.
+    Table,
+    /// The range of the frame's values.
+    Auto,
+    /// Given by the person.
+    Given,
+}
+
+impl FromStr for Window {
+    type Err = String;
+
+    /// Reads `CENTER,WIDTH`, `auto`, `file` or the name of a window.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if let Some((center, width)) = text.split_once(',') {
+            let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+            return match (number(center), number(width)) {
+                (Some(center), Some(width)) if width >= 1.0 => Ok(Self::Of { center, width }),
+                _ => {
+                    Err("expected CENTER,WIDTH with a width of at least 1, as in -600,1500".into())
+                }
+            };
+        }
+        match text {
+            "" => Err("expected CENTER,WIDTH, auto, file, or the name of a window".to_owned()),
+            "auto" => Ok(Self::Auto),
+            "file" => Ok(Self::File),
+            name => Ok(Self::Named(name.to_owned())),
+        }
+    }
+}
+
+impl View {
+    /// The frame to look at, counted from one.
+    pub(super) fn frame_of(&self, frames: u32) -> Result<u32, DecodeError> {
+        match self.frame {
+            None => Ok(frames / 2 + 1),
+            Some(frame) if (1..=frames).contains(&frame) => Ok(frame),
+            Some(frame) => Err(DecodeError::View {
+                what: format!("it has no frame {frame}, its frames are 1 to {frames}"),
+                hint: "name one of them with --frame, or leave it out for the middle one",
+            }),
+        }
+    }
+}
+
+/// A window was named for an image in colour.
+pub(super) fn unwindowed() -> DecodeError {
+    DecodeError::View {
+        what: "it is in colour, and only grey values have a window".to_owned(),
+        hint: "leave --window out, or set it to file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read_strictly() {
+        assert_eq!(
+            "-600,1500".parse(),
+            Ok(Window::Of {
+                center: -600.,
+                width: 1500.
+            })
+        );
+        assert_eq!(" auto ".parse(), Ok(Window::Auto));
+        assert_eq!("Lung".parse(), Ok(Window::Named("Lung".into())));
+        for bad in ["", "1,", "1,0", "a,b", "NaN,2", "1,inf"] {
+            assert!(bad.parse::<Window>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_middle_frame_is_taken() {
+        let of = |frame, frames| {
+            View {
+                frame,
+                ..View::default()
+            }
+            .frame_of(frames)
+        };
+        assert_eq!(
+            (of(None, 1), of(None, 2), of(None, 5)),
+            (Ok(1), Ok(2), Ok(3))
+        );
+        assert_eq!(of(Some(5), 5), Ok(5));
+        assert!(of(Some(0), 5).is_err() && of(Some(6), 5).is_err());
+    }
+}
