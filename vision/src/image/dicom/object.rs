@@ -4,7 +4,7 @@ use std::io::{Cursor, Read};
 
 use dicom_encoding::TransferSyntaxIndex as _;
 use dicom_encoding::transfer_syntax::TransferSyntax;
-use dicom_object::{DefaultDicomObject, FileMetaTable, InMemDicomObject};
+use dicom_object::{DefaultDicomObject, FileMetaTable, InMemDicomObject, Tag};
 use dicom_parser::dataset::LazyDataToken;
 use dicom_parser::dataset::lazy_read::LazyDataSetReader;
 use dicom_transfer_syntax_registry::TransferSyntaxRegistry;
@@ -13,8 +13,9 @@ use flate2::read::DeflateDecoder;
 use super::super::{DecodeError, Format, Limits};
 use super::{damaged, unsupported};
 
+const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 /// Where the mark `DICM` stands.
-pub(in super::super) const PREAMBLE: usize = 128;
+const PREAMBLE: usize = 128;
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
 const EXPLICIT: &str = "1.2.840.10008.1.2.1";
 /// Elements of an object, nested ones among them, at most.
@@ -126,6 +127,26 @@ pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
 /// Whether the pixels went through a decoder of JPEG, which gives red, green and blue.
 pub(super) fn is_jpeg(object: &DefaultDicomObject) -> bool {
     plain(&object.meta().transfer_syntax).starts_with("1.2.840.10008.1.2.4.")
+}
+
+/// Whether the decoder of JPEG would take red, green and blue for brightness and colour: nothing in
+/// the stream says which they are, and then it believes the latter.
+pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
+    let fragments = object.get(PIXELS).and_then(|e| e.value().fragments());
+    let Some(first) = fragments.and_then(|all| all.first()) else {
+        return false;
+    };
+    let head = first.windows(2).position(|w| w == [0xff, 0xda]);
+    let head = head.and_then(|end| first.get(..end)).unwrap_or_default();
+    let has = |mark: &[u8]| head.windows(mark.len()).any(|w| w == mark);
+    let frame = head
+        .windows(2)
+        .position(|w| matches!(w, [0xff, 0xc0..=0xc3]));
+    let ids = frame.and_then(|at| {
+        let id = |n: usize| head.get(at + 10 + 3 * n).copied();
+        Some([id(0)?, id(1)?, id(2)?])
+    });
+    is_jpeg(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
 }
 
 fn unknown(uid: &str) -> DecodeError {
