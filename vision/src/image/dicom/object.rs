@@ -75,21 +75,52 @@ fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
     Err(damaged(format!("it has more than {ELEMENTS} elements")))
 }
 
-/// Finds the same of the file meta information, which is explicit little endian.
+/// Value representations whose lengths have 32 bits, and those whose lengths have 16 (PS3.5 7.1.2).
+const LONG: &[u8] = b"OBODOFOLOVOWSQSVUCUNURUTUV";
+const SHORT: &[u8] = b"AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
+
+/// Finds that the file meta information, explicit little endian, is whole and nothing else, before
+/// memory is taken for any of it. `bytes` begin with the mark.
 fn check_meta(bytes: &[u8]) -> Result<(), DecodeError> {
-    let mut rest = bytes.get(4..).unwrap_or_default();
-    while let [2, 0, _, _, a, b, tail @ ..] = rest {
-        let long = [b"OB", b"OW", b"UN", b"UT", b"SQ", b"UC", b"UR"].contains(&&[*a, *b]);
-        let (length, value) = match tail {
-            [_, _, n0, n1, n2, n3, value @ ..] if long => {
+    let broken = || damaged("its file meta information cannot be read");
+    let is = |all: &[u8], kind: [u8; 2]| all.chunks_exact(2).any(|known| known == kind);
+    let [
+        _,
+        _,
+        _,
+        _,
+        2,
+        0,
+        0,
+        0,
+        b'U',
+        b'L',
+        4,
+        0,
+        n0,
+        n1,
+        n2,
+        n3,
+        rest @ ..,
+    ] = bytes
+    else {
+        return Err(broken());
+    };
+    let length = u32::from_le_bytes([*n0, *n1, *n2, *n3]) as usize;
+    let mut rest = rest.get(..length).ok_or(DecodeError::Truncated {
+        format: Format::Dicom,
+    })?;
+    while !rest.is_empty() {
+        let (length, value) = match rest {
+            [2, 0, _, _, a, b, _, _, n0, n1, n2, n3, value @ ..] if is(LONG, [*a, *b]) => {
                 (u32::from_le_bytes([*n0, *n1, *n2, *n3]), value)
             }
-            [n0, n1, value @ ..] if !long => (u32::from(u16::from_le_bytes([*n0, *n1])), value),
-            _ => break,
+            [2, 0, _, _, a, b, n0, n1, value @ ..] if is(SHORT, [*a, *b]) => {
+                (u32::from(u16::from_le_bytes([*n0, *n1])), value)
+            }
+            _ => return Err(broken()),
         };
-        rest = value.get(length as usize..).ok_or(DecodeError::Truncated {
-            format: Format::Dicom,
-        })?;
+        rest = value.get(length as usize..).ok_or_else(broken)?;
     }
     Ok(())
 }
