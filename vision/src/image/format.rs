@@ -51,7 +51,10 @@ impl Format {
             return Err(DecodeError::Empty);
         }
         let is = |at: usize, mark: &[u8]| bytes.get(at..).is_some_and(|b| b.starts_with(mark));
-        if is(0, b"\xff\xd8\xff") {
+        // First, since an object may begin as a TIFF file does, for programs that read only those.
+        if is(128, b"DICM") {
+            Ok(Self::Dicom)
+        } else if is(0, b"\xff\xd8\xff") {
             Ok(Self::Jpeg)
         } else if is(0, b"\x89PNG\r\n\x1a\n") {
             Ok(Self::Png)
@@ -61,8 +64,6 @@ impl Format {
             Ok(Self::Tiff)
         } else if is(0, b"RIFF") && is(8, b"WEBP") {
             Ok(Self::WebP)
-        } else if is(128, b"DICM") {
-            Ok(Self::Dicom)
         } else if let Some((.., name)) = FOREIGN.iter().find(|(at, mark, _)| is(*at, mark)) {
             Err(DecodeError::Foreign { name })
         } else {
@@ -103,6 +104,8 @@ mod tests {
         assert_eq!(Format::of(b"MM\0*").unwrap(), Format::Tiff);
         let mut dicom = vec![0; 128];
         dicom.extend_from_slice(b"DICM");
+        assert_eq!(Format::of(&dicom).unwrap(), Format::Dicom);
+        dicom[..4].copy_from_slice(b"II*\0");
         assert_eq!(Format::of(&dicom).unwrap(), Format::Dicom);
         let unknown = Format::of(b"hello\0, world").unwrap_err().to_string();
         assert!(unknown.contains(r"`hello\x00, `"), "{unknown}");

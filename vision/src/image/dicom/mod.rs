@@ -14,7 +14,7 @@ use dicom_pixeldata::PixelDecoder as _;
 
 use super::decode::DecodedImage;
 use super::{DecodeError, Format, Limits};
-use header::Header;
+use header::{Header, Photometric};
 
 pub use view::{Shown, ShownWindow, View, Window, WindowSource};
 
@@ -56,6 +56,11 @@ pub(super) fn decode(
     } else {
         if !matches!(view.window, Window::File | Window::Auto) {
             return Err(view::unwindowed());
+        }
+        if header.photometric == Photometric::Rgb && object::is_unmarked_jpeg(&object) {
+            return Err(unsupported(
+                "its colours are RGB in a JPEG stream that does not say so",
+            ));
         }
         colour::rgb(&header, &samples, object::is_jpeg(&object))?
     };

@@ -4,7 +4,7 @@ use std::io::{Cursor, Read};
 
 use dicom_encoding::TransferSyntaxIndex as _;
 use dicom_encoding::transfer_syntax::TransferSyntax;
-use dicom_object::{DefaultDicomObject, FileMetaTable, InMemDicomObject};
+use dicom_object::{DefaultDicomObject, FileMetaTable, InMemDicomObject, Tag};
 use dicom_parser::dataset::LazyDataToken;
 use dicom_parser::dataset::lazy_read::LazyDataSetReader;
 use dicom_transfer_syntax_registry::TransferSyntaxRegistry;
@@ -13,8 +13,9 @@ use flate2::read::DeflateDecoder;
 use super::super::{DecodeError, Format, Limits};
 use super::{damaged, unsupported};
 
+const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 /// Where the mark `DICM` stands.
-pub(in super::super) const PREAMBLE: usize = 128;
+const PREAMBLE: usize = 128;
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
 const EXPLICIT: &str = "1.2.840.10008.1.2.1";
 /// Elements of an object, nested ones among them, at most.
@@ -74,21 +75,52 @@ fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
     Err(damaged(format!("it has more than {ELEMENTS} elements")))
 }
 
-/// Finds the same of the file meta information, which is explicit little endian.
+/// Value representations whose lengths have 32 bits, and those whose lengths have 16 (PS3.5 7.1.2).
+const LONG: &[u8] = b"OBODOFOLOVOWSQSVUCUNURUTUV";
+const SHORT: &[u8] = b"AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
+
+/// Finds that the file meta information, explicit little endian, is whole and nothing else, before
+/// memory is taken for any of it. `bytes` begin with the mark.
 fn check_meta(bytes: &[u8]) -> Result<(), DecodeError> {
-    let mut rest = bytes.get(4..).unwrap_or_default();
-    while let [2, 0, _, _, a, b, tail @ ..] = rest {
-        let long = [b"OB", b"OW", b"UN", b"UT", b"SQ", b"UC", b"UR"].contains(&&[*a, *b]);
-        let (length, value) = match tail {
-            [_, _, n0, n1, n2, n3, value @ ..] if long => {
+    let broken = || damaged("its file meta information cannot be read");
+    let is = |all: &[u8], kind: [u8; 2]| all.chunks_exact(2).any(|known| known == kind);
+    let [
+        _,
+        _,
+        _,
+        _,
+        2,
+        0,
+        0,
+        0,
+        b'U',
+        b'L',
+        4,
+        0,
+        n0,
+        n1,
+        n2,
+        n3,
+        rest @ ..,
+    ] = bytes
+    else {
+        return Err(broken());
+    };
+    let length = u32::from_le_bytes([*n0, *n1, *n2, *n3]) as usize;
+    let mut rest = rest.get(..length).ok_or(DecodeError::Truncated {
+        format: Format::Dicom,
+    })?;
+    while !rest.is_empty() {
+        let (length, value) = match rest {
+            [2, 0, _, _, a, b, _, _, n0, n1, n2, n3, value @ ..] if is(LONG, [*a, *b]) => {
                 (u32::from_le_bytes([*n0, *n1, *n2, *n3]), value)
             }
-            [n0, n1, value @ ..] if !long => (u32::from(u16::from_le_bytes([*n0, *n1])), value),
-            _ => break,
+            [2, 0, _, _, a, b, n0, n1, value @ ..] if is(SHORT, [*a, *b]) => {
+                (u32::from(u16::from_le_bytes([*n0, *n1])), value)
+            }
+            _ => return Err(broken()),
         };
-        rest = value.get(length as usize..).ok_or(DecodeError::Truncated {
-            format: Format::Dicom,
-        })?;
+        rest = value.get(length as usize..).ok_or_else(broken)?;
     }
     Ok(())
 }
@@ -126,6 +158,26 @@ pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
 /// Whether the pixels went through a decoder of JPEG, which gives red, green and blue.
 pub(super) fn is_jpeg(object: &DefaultDicomObject) -> bool {
     plain(&object.meta().transfer_syntax).starts_with("1.2.840.10008.1.2.4.")
+}
+
+/// Whether the decoder of JPEG would take red, green and blue for brightness and colour: nothing in
+/// the stream says which they are, and then it believes the latter.
+pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
+    let fragments = object.get(PIXELS).and_then(|e| e.value().fragments());
+    let Some(first) = fragments.and_then(|all| all.first()) else {
+        return false;
+    };
+    let head = first.windows(2).position(|w| w == [0xff, 0xda]);
+    let head = head.and_then(|end| first.get(..end)).unwrap_or_default();
+    let has = |mark: &[u8]| head.windows(mark.len()).any(|w| w == mark);
+    let frame = head
+        .windows(2)
+        .position(|w| matches!(w, [0xff, 0xc0..=0xc3]));
+    let ids = frame.and_then(|at| {
+        let id = |n: usize| head.get(at + 10 + 3 * n).copied();
+        Some([id(0)?, id(1)?, id(2)?])
+    });
+    is_jpeg(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
 }
 
 fn unknown(uid: &str) -> DecodeError {
