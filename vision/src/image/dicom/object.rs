@@ -180,6 +180,32 @@ pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
     is_jpeg(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
 }
 
+/// Finds that no frame of a JPEG stream is larger than the object says, before its decoder takes the
+/// memory for one. Within a stream's picture data the mark of a frame cannot occur; in a comment it
+/// might, and is taken for one.
+pub(super) fn check_jpeg(object: &DefaultDicomObject, pixels: u64) -> Result<(), DecodeError> {
+    let fragments = object.get(PIXELS).and_then(|e| e.value().fragments());
+    let Some(fragments) = fragments.filter(|_| is_jpeg(object)) else {
+        return Ok(());
+    };
+    // A frame may be spread over fragments.
+    let stream = fragments.concat();
+    for head in stream.windows(9) {
+        if let [0xff, mark, _, _, _, h1, h0, w1, w0] = *head
+            && matches!(mark, 0xc0..=0xcf)
+            && !matches!(mark, 0xc4 | 0xc8 | 0xcc)
+        {
+            let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
+            if u64::from(width) * u64::from(height) > pixels {
+                return Err(damaged(format!(
+                    "its JPEG stream holds {width} x {height} pixels, more than the object says"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn unknown(uid: &str) -> DecodeError {
     let is_uid = !uid.is_empty() && uid.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     // What is no identifier may be anything, and is not repeated.
