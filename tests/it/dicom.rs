@@ -115,7 +115,7 @@ fn broken_objects_are_errors_and_name_nobody() {
             .step_by(7)
             .map(|n| whole[..n].to_vec())
             .collect();
-        for _ in 0..60 {
+        for _ in 0..200 {
             let mut file = whole.clone();
             for _ in 0..=next(4) {
                 let at = 132 + next(file.len() - 132);

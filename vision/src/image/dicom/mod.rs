@@ -36,7 +36,7 @@ pub(super) fn decode(
             limit: limits.pixels,
         });
     }
-    object::check_jpeg(&object, pixels)?;
+    object::check_streams(&object, pixels)?;
     let frame = view.frame_of(header.frames)?;
     let decoded = object.decode_pixel_data_frame(frame - 1);
     let decoded = decoded.map_err(|_| object::undecodable(&object))?;

@@ -17,6 +17,7 @@ const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 /// Where the mark `DICM` stands.
 const PREAMBLE: usize = 128;
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
+const RUN_LENGTH: &str = "1.2.840.10008.1.2.5";
 const EXPLICIT: &str = "1.2.840.10008.1.2.1";
 /// Elements of an object, nested ones among them, at most.
 const ELEMENTS: usize = 1_000_000;
@@ -180,14 +181,35 @@ pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
     is_jpeg(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
 }
 
-/// Finds that no frame of a JPEG stream is larger than the object says, before its decoder takes the
-/// memory for one. Within a stream's picture data the mark of a frame cannot occur; in a comment it
-/// might, and is taken for one.
-pub(super) fn check_jpeg(object: &DefaultDicomObject, pixels: u64) -> Result<(), DecodeError> {
+/// Most segments of a run-length encoded frame (PS3.5 G.5).
+const SEGMENTS: u32 = 15;
+
+/// Finds that compressed frames are no larger than the object says, before their decoders take memory
+/// for what the streams state.
+pub(super) fn check_streams(object: &DefaultDicomObject, pixels: u64) -> Result<(), DecodeError> {
     let fragments = object.get(PIXELS).and_then(|e| e.value().fragments());
-    let Some(fragments) = fragments.filter(|_| is_jpeg(object)) else {
+    let Some(fragments) = fragments else {
         return Ok(());
     };
+    if is_jpeg(object) {
+        return check_jpeg(fragments, pixels);
+    }
+    let segments = |fragment: &Vec<u8>| match fragment.as_slice() {
+        [n0, n1, n2, n3, ..] => u32::from_le_bytes([*n0, *n1, *n2, *n3]),
+        _ => u32::MAX,
+    };
+    let uid = plain(&object.meta().transfer_syntax);
+    if uid == RUN_LENGTH && fragments.iter().any(|f| segments(f) > SEGMENTS) {
+        return Err(damaged(
+            "its run-length encoded pixels cannot be told apart",
+        ));
+    }
+    Ok(())
+}
+
+/// Within a stream's picture data the mark of a frame cannot occur; in a comment it might, and is
+/// taken for one.
+fn check_jpeg(fragments: &[Vec<u8>], pixels: u64) -> Result<(), DecodeError> {
     // A frame may be spread over fragments.
     let stream = fragments.concat();
     for head in stream.windows(9) {
