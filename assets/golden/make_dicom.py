@@ -26,7 +26,7 @@ from PIL import Image
 from pydicom import dcmread
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.encaps import encapsulate
-from pydicom.pixels import apply_modality_lut, apply_voi_lut
+from pydicom.pixels import apply_color_lut, apply_modality_lut, apply_voi_lut
 from pydicom.uid import (
     CTImageStorage,
     DeflatedExplicitVRLittleEndian,
@@ -107,6 +107,18 @@ def jpeg(pixels, photometric):
     return ds
 
 
+def palette(pixels, bits, entries):
+    """Each colour's table begins at 10, so that both ends count."""
+    ds = dataset(pixels, "PALETTE COLOR")
+    rng = np.random.default_rng(bits)
+    for name in ("Red", "Green", "Blue"):
+        data = rng.integers(0, 1 << bits, entries).astype(np.uint8 if bits == 8 else np.uint16)
+        setattr(ds, f"{name}PaletteColorLookupTableDescriptor", [entries, 10, bits])
+        setattr(ds, f"{name}PaletteColorLookupTableData", data.tobytes())
+        ds[f"{name}PaletteColorLookupTableData"].VR = "OW"
+    return ds
+
+
 def rle(ds):
     ds.compress(RLELossless, generate_instance_uid=False)
     return ds
@@ -139,6 +151,8 @@ def objects():
         "rgb": dataset(colours(), "RGB"),
         "planar": dataset(colours(), "RGB", planar=1),
         "ybr": dataset(colours(), "YBR_FULL"),
+        "palette": palette(grey(8), 8, 256),
+        "palette_words": palette(grey(8), 16, 200),
         "implicit": dataset(twelve, bits=12, syntax=ImplicitVRLittleEndian, WindowCenter=2000, WindowWidth=900),
         "big": dataset(twelve, bits=12, syntax=ExplicitVRBigEndian, WindowCenter=2000, WindowWidth=900),
         "deflated": dataset(twelve, bits=12, syntax=DeflatedExplicitVRLittleEndian),
@@ -156,6 +170,8 @@ def seen(ds, frame=None, window=None):
     frames = int(getattr(ds, "NumberOfFrames", 1))
     if frames > 1:
         pixels = pixels[frames // 2 if frame is None else frame - 1]
+    if ds.PhotometricInterpretation == "PALETTE COLOR":
+        return apply_color_lut(pixels, ds) >> (ds.RedPaletteColorLookupTableDescriptor[2] - 8)
     if ds.SamplesPerPixel == 3:
         return pixels
     values = apply_modality_lut(pixels, ds).astype(np.float64)
@@ -185,7 +201,7 @@ def see_folder(folder, out):
     for path in sorted(p for p in Path(folder).iterdir() if p.is_file()):
         try:
             ds = dcmread(path)
-            if ds.PhotometricInterpretation == "PALETTE COLOR" or ds.BitsAllocated not in (8, 16):
+            if ds.BitsAllocated not in (8, 16):
                 raise ValueError("a kind that is not compared")
             pixels = np.asarray(seen(ds)).astype(np.uint8)
         except Exception as error:

@@ -1,29 +1,20 @@
 //! Stored values to the modality's, and those to grey.
 
-use dicom_object::mem::InMemElement;
 use dicom_object::{DefaultDicomObject, InMemDicomObject, Tag};
 use dicom_pixeldata::DecodedPixelData;
 
 use super::super::DecodeError;
 use super::damaged;
+use super::table::Table;
 use super::view::{ShownWindow, View, Window, WindowSource};
 
 const MODALITY_LUT: Tag = Tag(0x0028, 0x3000);
 const VOI_LUT: Tag = Tag(0x0028, 0x3010);
-const LUT_DESCRIPTOR: Tag = Tag(0x0028, 0x3002);
-const LUT_DATA: Tag = Tag(0x0028, 0x3006);
+const LUT: [Tag; 2] = [Tag(0x0028, 0x3002), Tag(0x0028, 0x3006)];
 const WINDOW_CENTER: Tag = Tag(0x0028, 0x1050);
 const WINDOW_WIDTH: Tag = Tag(0x0028, 0x1051);
 const WINDOW_NAME: Tag = Tag(0x0028, 0x1055);
 const VOI_FUNCTION: Tag = Tag(0x0028, 0x1056);
-
-/// A table of values (PS3.3 C.11.1.1.1): below and above it, its ends count.
-#[derive(Clone, Debug)]
-pub(super) struct Table {
-    first: f64,
-    bits: u32,
-    values: Vec<f64>,
-}
 
 /// Stored values to those of the modality.
 #[derive(Clone, Debug)]
@@ -47,58 +38,6 @@ pub(super) enum Grey {
     Table(Table),
 }
 
-impl Table {
-    fn read(item: &InMemDicomObject) -> Result<Self, DecodeError> {
-        let broken = || damaged("a lookup table of it cannot be read");
-        let numbers = |tag: Tag| {
-            item.get(tag)
-                .and_then(|e: &InMemElement| e.to_multi_int::<i64>().ok())
-        };
-        let descriptor = numbers(LUT_DESCRIPTOR).ok_or_else(broken)?;
-        let [entries, first, bits] = descriptor.as_slice() else {
-            return Err(broken());
-        };
-        // The number of entries has 16 bits, and 2¹⁶ of them are written as none.
-        let entries = if *entries == 0 {
-            1 << 16
-        } else {
-            *entries & 0xffff
-        } as usize;
-        let bits = u32::try_from(*bits)
-            .ok()
-            .filter(|bits| (1..=16).contains(bits))
-            .ok_or_else(broken)?;
-        let mut data = numbers(LUT_DATA).ok_or_else(broken)?;
-        if data.len() * 2 == entries || data.len() * 2 == entries + 1 {
-            // Two entries of 8 bits in each word.
-            data = data
-                .iter()
-                .flat_map(|v| [v & 0xff, (v >> 8) & 0xff])
-                .collect();
-        }
-        let mask = (1_i64 << bits) - 1;
-        let values: Vec<f64> = data
-            .iter()
-            .take(entries)
-            .map(|v| (v & mask) as f64)
-            .collect();
-        if values.len() < entries {
-            return Err(broken());
-        }
-        Ok(Self {
-            first: *first as f64,
-            bits,
-            values,
-        })
-    }
-
-    fn apply(&self, value: f64) -> f64 {
-        let last = self.values.len().saturating_sub(1);
-        let at = (value - self.first).clamp(0.0, last as f64) as usize;
-        self.values.get(at).copied().unwrap_or_default()
-    }
-}
-
 /// The first item of a sequence.
 fn item(object: &DefaultDicomObject, tag: Tag) -> Option<&InMemDicomObject> {
     object.get(tag)?.items()?.first()
@@ -111,7 +50,7 @@ impl Modality {
         decoded: &DecodedPixelData,
     ) -> Result<Self, DecodeError> {
         if let Some(item) = item(object, MODALITY_LUT) {
-            return Table::read(item).map(Self::Table);
+            return Table::read(item, LUT).map(Self::Table);
         }
         let rescale = decoded.rescale().ok().and_then(|all| all.first());
         let (slope, intercept) = rescale.map_or((1.0, 0.0), |r| (r.slope, r.intercept));
@@ -158,7 +97,7 @@ impl Grey {
             Self::Sigmoid { center, width } => {
                 1.0 / (1.0 + (-4.0 * (value - center) / width).exp())
             }
-            Self::Table(table) => table.apply(value) / f64::from((1_u32 << table.bits) - 1),
+            Self::Table(table) => table.unit(value),
         };
         (unit.clamp(0.0, 1.0) * 255.0).round() as u8
     }
@@ -204,7 +143,7 @@ pub(super) fn window(
                     center: None,
                     width: None,
                 };
-                return Ok((Grey::Table(Table::read(item)?), Some(shown)));
+                return Ok((Grey::Table(Table::read(item, LUT)?), Some(shown)));
             }
             let own = windows(object).first().copied().or_else(|| {
                 let first = decoded.window().ok()??.first()?;

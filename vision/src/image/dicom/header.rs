@@ -37,6 +37,8 @@ pub(super) struct Header {
 pub(super) enum Photometric {
     Grey,
     Rgb,
+    /// Numbers of colours.
+    Palette,
     /// `YBR_FULL`, and what only JPEG's decoder undoes.
     Ybr {
         subsampled: bool,
@@ -64,7 +66,7 @@ impl Header {
             "YBR_FULL_422" | "YBR_PARTIAL_420" | "YBR_ICT" | "YBR_RCT" => {
                 (Photometric::Ybr { subsampled: true }, 3)
             }
-            "PALETTE COLOR" => return Err(unsupported("its colours are those of a palette")),
+            "PALETTE COLOR" => (Photometric::Palette, 1),
             _ => {
                 return Err(unsupported(
                     "its photometric interpretation is not one that is read",

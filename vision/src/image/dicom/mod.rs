@@ -8,8 +8,11 @@ mod colour;
 mod grey;
 mod header;
 mod object;
+mod palette;
+mod table;
 mod view;
 
+use dicom_object::DefaultDicomObject;
 use dicom_pixeldata::PixelDecoder as _;
 
 use super::decode::DecodedImage;
@@ -46,7 +49,7 @@ pub(super) fn decode(
         frames: header.frames,
         window: None,
     };
-    let data = if header.samples_per_pixel == 1 {
+    let data = if header.photometric == Photometric::Grey {
         let modality = grey::Modality::read(&object, &decoded)?;
         let range = || modality.range(&samples);
         let (lut, window) = grey::window(&object, &decoded, range, view)?;
@@ -58,18 +61,30 @@ pub(super) fn decode(
         if !matches!(view.window, Window::File | Window::Auto) {
             return Err(view::unwindowed());
         }
-        if header.photometric == Photometric::Rgb && object::is_unmarked_jpeg(&object) {
-            return Err(unsupported(
-                "its colours are RGB in a JPEG stream that does not say so",
-            ));
-        }
-        colour::rgb(&header, &samples, object::is_jpeg(&object))?
+        coloured(&object, &header, &samples)?
     };
     DecodedImage::from_rgb(width as usize, height as usize, data)
         .map(|image| image.of_dicom(shown))
         .ok_or(DecodeError::Truncated {
             format: Format::Dicom,
         })
+}
+
+/// The pixels of a frame in colour, three bytes each.
+fn coloured(
+    object: &DefaultDicomObject,
+    header: &Header,
+    samples: &[i32],
+) -> Result<Vec<u8>, DecodeError> {
+    if header.photometric == Photometric::Palette {
+        return palette::rgb(object, samples);
+    }
+    if header.photometric == Photometric::Rgb && object::is_unmarked_jpeg(object) {
+        return Err(unsupported(
+            "its colours are RGB in a JPEG stream that does not say so",
+        ));
+    }
+    colour::rgb(header, samples, object::is_jpeg(object))
 }
 
 /// An object that breaks the rules; `what` never quotes it.
