@@ -4,6 +4,7 @@
 //! anything. The verdicts of both ways are the same, which the tests hold.
 
 #![expect(missing_docs, reason = "criterion writes functions without any")]
+#![expect(clippy::unwrap_used, reason = "a bench that fails ends")]
 
 use std::path::Path;
 
