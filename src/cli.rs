@@ -169,7 +169,7 @@ pub struct JudgeArgs {
     /// Exit with code 3 if more than this percentage is left without a verdict
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = percent)]
     pub max_unscored: Option<f64>,
-    /// Start anew: refuse a folder that already holds verdicts instead of resuming it
+    /// Refuse a folder that already holds verdicts instead of resuming it
     #[arg(long, env = "ACEM3_FRESH", value_parser = FalseyValueParser::new())]
     pub fresh: bool,
     /// The form of the summary on stdout

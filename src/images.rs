@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use acem3_vision::{DecodedImage, Format, Limits, View, decode_view};
+use acem3_vision::{DecodeError, DecodedImage, Format, Limits, View, decode_view};
 
 use crate::cases::ImageSource;
 use crate::key::Digest;
@@ -161,10 +161,15 @@ impl Images {
 
     fn bytes_of(&self, path: &Path) -> Result<Arc<[u8]>, String> {
         let told = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => "no such file".to_owned(),
+            io::ErrorKind::NotFound => {
+                "no such file\nhint: image paths are relative to the file that names them"
+                    .to_owned()
+            }
             io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
             io::ErrorKind::InvalidInput => error.to_string(),
-            io::ErrorKind::IsADirectory => "expected an image, got a folder".to_owned(),
+            io::ErrorKind::IsADirectory => {
+                "expected an image, got a folder\nhint: name one file for each case".to_owned()
+            }
             _ => format!("cannot be read: {error}"),
         };
         let file = regular::open(path).map_err(told)?;
@@ -173,9 +178,9 @@ impl Images {
             self.limits.bytes as u64,
         );
         if length > most {
-            return Err(format!(
-                "the image file has {length} bytes, the limit is {most}"
-            ));
+            let got = usize::try_from(length).unwrap_or(usize::MAX);
+            let limit = self.limits.bytes;
+            return Err(DecodeError::TooManyBytes { got, limit }.to_string());
         }
         let mut bytes = Vec::new();
         // The file may grow meanwhile, or be none that has a length.
@@ -188,7 +193,17 @@ impl Images {
 
 /// The path from a folder, with `/` between its parts; the path itself if it lies elsewhere.
 pub fn relative(path: &Path, root: &Path) -> String {
-    let path = path.strip_prefix(root).unwrap_or(path);
+    let typed = path;
+    let inside = |path: &Path, root: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
+    // One of them may be typed from the working folder, the other from the root of the disk.
+    let whole = || {
+        inside(
+            &std::path::absolute(path).ok()?,
+            &std::path::absolute(root).ok()?,
+        )
+    };
+    let path = inside(path, root).or_else(whole);
+    let path = path.as_deref().unwrap_or(typed);
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/").replace("//", "/")
 }
@@ -248,7 +263,11 @@ mod tests {
                 .and_then(|image| image.load(&limits))
                 .unwrap_err()
         };
-        assert_eq!(error("a.png"), "a.png: no such file");
+        let absent = error("a.png");
+        assert!(
+            absent.starts_with("a.png: no such file\nhint: "),
+            "{absent}"
+        );
         assert!(
             error("b.png").starts_with("b.png: unknown image format"),
             "{}",

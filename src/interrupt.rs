@@ -32,9 +32,4 @@ impl Interrupt {
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
-
-    /// Asks to stop, as the signal does.
-    pub fn request(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

@@ -25,6 +25,9 @@ use crate::torn;
 /// The name of the file of records in the folder of a run.
 pub const RECORDS: &str = "records.jsonl";
 
+/// How every record begins.
+const BEGINNING: &[u8] = b"{\"schema\":";
+
 /// The records of a run, open for one writer.
 #[derive(Debug)]
 pub struct Journal {
@@ -55,9 +58,14 @@ impl Journal {
             .create(true)
             .open(&path)
             .with_context(place)?;
+        // Nothing is cut from a file that is not known to be this judge's.
+        check_judge(
+            folder,
+            &Replay::open(&path).with_context(place)?.line,
+            provenance,
+        )?;
         let torn = torn::cut(&mut file).with_context(place)?;
         let replay = Replay::open(&path).with_context(place)?;
-        check_judge(folder, &replay.line, provenance)?;
         let aside = Aside::open(folder)?;
         Ok(Self {
             path,
@@ -171,6 +179,10 @@ fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::R
         "hint: name another folder, as in --out {}",
         unused(folder).display()
     );
+    if !line.ends_with(b"\n") && (line.starts_with(BEGINNING) || BEGINNING.starts_with(line)) {
+        // Torn before the first record was whole.
+        return Ok(());
+    }
     let record: Record = serde_json::from_slice(line)
         .with_context(|| format!("{} line 1: not a record\n{other}", place.display()))?;
     if record.schema > SCHEMA {
@@ -349,12 +361,19 @@ mod tests {
             error.contains("another judge") && error.contains("-2"),
             "{error}"
         );
-        fs::write(dir.path().join(RECORDS), "{\"id\": 1}\n").unwrap();
-        let error = Journal::open(dir.path(), &provenance())
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains("line 1: not a record"), "{error}");
-        assert_eq!(text(dir.path()), "{\"id\": 1}\n");
+        for foreign in [
+            "{\"id\": 1}\n",
+            "{\"id\": 1}",
+            "{\"id\": 1}\n{\"id\"",
+            "notes",
+        ] {
+            fs::write(dir.path().join(RECORDS), foreign).unwrap();
+            let error = Journal::open(dir.path(), &provenance())
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("line 1: not a record"), "{error}");
+            assert_eq!(text(dir.path()), foreign);
+        }
     }
 
     #[test]

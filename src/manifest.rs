@@ -11,6 +11,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::Reason;
+use crate::exit::Stopped;
 use crate::hub::HubStamp;
 use crate::key::{Digest, Provenance};
 use crate::record::SCHEMA;
@@ -138,7 +139,13 @@ impl Manifest {
             file.sync_data()?;
             fs::rename(&fresh, &path)
         };
-        attempt().with_context(|| format!("cannot write {}", path.display()))
+        attempt().with_context(|| {
+            let _ = fs::remove_file(&fresh);
+            Stopped(format!(
+                "cannot write {}\nhint: make room or choose another --out; the same command resumes",
+                path.display()
+            ))
+        })
     }
 }
 

@@ -3,12 +3,8 @@
 //! A record holds no time and no duration: the same input and judge give the same bytes, however
 //! the run was cut into batches or interrupted. Times are in the [manifest](crate::manifest).
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-
 use acem3_vision::Shown;
-use anyhow::Context;
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -199,24 +195,6 @@ impl Record {
             Outcome::Unscored(u) => matches!(u.reason, Reason::Truncated | Reason::Refused),
         }
     }
-}
-
-/// Reads a file of records one by one; a line that is no record is an error that names it.
-pub fn read_records(
-    path: &Path,
-) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Record>> + use<>> {
-    let file = File::open(path).with_context(|| {
-        format!(
-            "cannot read {}\nhint: `acem3 judge` writes records.jsonl",
-            path.display()
-        )
-    })?;
-    let path = path.to_owned();
-    let lines = BufReader::new(file).lines().zip(1_u64..);
-    Ok(lines.map(move |(line, number)| {
-        let place = || format!("{} line {number}: not a record", path.display());
-        serde_json::from_str(&line.with_context(place)?).with_context(place)
-    }))
 }
 
 /// The labels of two responses; what is not known of both is left out.

@@ -180,7 +180,7 @@ impl Answers {
             }
             Entry::Occupied(mut slot) => {
                 if let Some(old) = slot.get().iter().find(|a| a.model == answer.model) {
-                    let file = self.files.get(old.file).map(|f| f.display().to_string());
+                    let file = self.files.get(old.file).map(|f| name(f));
                     let model = self.models.get(old.model).map_or("", String::as_str);
                     return Err(format!(
                         "model {model} answered question {question} before, in {} line {}\n\
@@ -250,7 +250,7 @@ impl Answers {
     }
 
     fn empty(&self, model: &str, answer: &Answer) -> String {
-        let file = self.files.get(answer.file).map(|f| f.display().to_string());
+        let file = self.files.get(answer.file).map(|f| name(f));
         format!(
             "the answer of model {model} is empty ({} line {})",
             file.unwrap_or_default(),
@@ -262,7 +262,10 @@ impl Answers {
         let key = keys.first().map_or("", String::as_str);
         let n = self.models.len();
         if nobody && n > 1 {
-            format!("none of the {n} models has an answer to question_id {key}")
+            format!(
+                "none of the {n} models has an answer to question_id {key}\n\
+                 hint: question_id must be the id of a case"
+            )
         } else {
             format!("model {model} has no answer to question_id {key}")
         }
@@ -277,8 +280,14 @@ fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> P
     }
 }
 
+/// How records call a file: the same however the path to it was typed.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
 fn fault_of(model: &str, problem: &Problem) -> String {
-    let (file, line) = (problem.file.display(), problem.line);
+    let (file, line) = (name(&problem.file), problem.line);
     let perhaps = if problem.id.is_none() { "perhaps " } else { "" };
     let fault = &problem.message;
     format!("the answer of model {model} is missing, {perhaps}for {file} line {line}: {fault}")

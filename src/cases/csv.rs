@@ -2,18 +2,18 @@
 //!
 //! Every other column goes into `meta`. The responses come from answers files.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+use ::csv::ByteRecord;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
 
 use super::case::{Case, Problem};
 use super::draft::{Draft, Drafts};
 use super::jsonl::image;
+use super::rows::{Rows, Table, table};
 use crate::regular;
 
 /// Where the known columns are.
@@ -30,72 +30,33 @@ struct Columns {
 /// # Errors
 /// If the file cannot be opened or a column is missing.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
-    let mut reader = open(path)?;
+    let (mut reader, delimiter) = open(path)?;
     let columns = columns(&mut reader, path)?;
     let file: Arc<Path> = path.into();
-    let mut ended = false;
-    Ok(Box::new(std::iter::from_fn(move || {
-        if ended {
-            return None;
-        }
-        match next_row(&mut reader) {
-            Ok(None) => None,
-            Ok(Some((line, row))) => {
-                let draft = draft(&row, &columns, &file, line);
-                Some(draft.map_err(|(id, fault)| Problem::parse(&file, line, id, fault)))
-            }
-            Err(e) => {
-                ended = true;
-                let line = reader.position().line();
-                let fault = format!("the table cannot be read any further: {e}");
-                Some(Err(Problem::parse(&file, line, None, fault)))
-            }
-        }
-    })))
+    Ok(Box::new(Rows::new(reader, path, delimiter).map(
+        move |(line, row)| {
+            let drafted = match row {
+                Ok(row) => draft(&row, &columns, &file, line),
+                Err(fault) => Err((None, fault)),
+            };
+            drafted.map_err(|(id, fault)| Problem::parse(&file, line, id, fault))
+        },
+    )))
 }
 
 /// The number of rows.
 pub(super) fn count(path: &Path) -> Result<u64> {
-    let mut reader = open(path)?;
+    let (mut reader, delimiter) = open(path)?;
     reader.byte_headers()?;
-    let mut rows = 0;
-    while next_row(&mut reader).is_ok_and(|row| row.is_some()) {
-        rows += 1;
-    }
-    Ok(rows)
+    Ok(Rows::new(reader, path, delimiter).count() as u64)
 }
 
-/// A table whose last line ends with a newline, whether the file's does or not.
-type Table = Reader<io::Chain<File, &'static [u8]>>;
-
-fn open(path: &Path) -> Result<Table> {
+/// A table before its header, and what stands between its columns.
+fn open(path: &Path) -> Result<(Table, u8)> {
     let context = || format!("table {} cannot be opened", path.display());
-    let delimiter = delimiter(path).with_context(context)?;
     let file = regular::open(path).with_context(context)?;
-    let mut builder = ReaderBuilder::new();
-    builder
-        .delimiter(delimiter)
-        .flexible(true)
-        .terminator(Terminator::Any(b'\n'));
-    Ok(builder.from_reader(file.chain(&b"\n"[..])))
-}
-
-/// The next row that is not blank, and the line on which it begins: the reader's own position of a
-/// row counts the blank lines before it as part of it.
-fn next_row(reader: &mut Table) -> ::csv::Result<Option<(u64, ByteRecord)>> {
-    let mut row = ByteRecord::new();
-    while reader.read_byte_record(&mut row)? {
-        let within = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
-        let line = reader.position().line().saturating_sub(1 + within);
-        let mut fields: Vec<&[u8]> = row.iter().collect();
-        if let Some(last) = fields.last_mut() {
-            *last = last.strip_suffix(b"\r").unwrap_or(last);
-        }
-        if fields.iter().any(|field| !field.trim_ascii().is_empty()) {
-            return Ok(Some((line, ByteRecord::from(fields))));
-        }
-    }
-    Ok(None)
+    let delimiter = delimiter(path).with_context(context)?;
+    Ok((table(BufReader::new(file), delimiter, true), delimiter))
 }
 
 /// Spreadsheets of some languages write `;` between columns, others a tab.
@@ -192,6 +153,7 @@ fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Re
         case,
         keys,
         file: Arc::clone(file),
+        faults: Vec::new(),
         wanted: true,
     })
 }
@@ -248,6 +210,37 @@ mod tests {
             "{error}"
         );
         assert!(read(b"").is_err());
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_costs_its_row_only() {
+        let table = "id,image,question\n1,,\"is\nit?\"\n\n2,,\"open\n3,,Q\n4,,\"open, too\n5,,Q";
+        for end in ["", "\n", "\r\n\n"] {
+            let drafts = read(format!("{table}{end}").as_bytes()).unwrap();
+            let told: Vec<(u64, Option<&str>)> = drafts
+                .iter()
+                .map(|draft| match draft {
+                    Ok(draft) => (draft.case.line, Some(draft.case.id.as_str())),
+                    Err(problem) => {
+                        assert!(problem.message.contains("quote"), "{problem}");
+                        (problem.line, None)
+                    }
+                })
+                .collect();
+            assert_eq!(told[0], (2, Some("1")), "{told:?}");
+            // The two open quotes close each other; the columns tell.
+            assert_eq!(told.last(), Some(&(8, Some("5"))), "{told:?}");
+        }
+        let drafts = read(b"id,image,question\n1,,\"open\n2,,Q\n3,,Q\n").unwrap();
+        let lines: Vec<_> = drafts
+            .iter()
+            .map(|draft| {
+                draft
+                    .as_ref()
+                    .map_or_else(|p| (p.line, false), |d| (d.case.line, true))
+            })
+            .collect();
+        assert_eq!(lines, [(2, false), (3, true), (4, true)]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(super) struct Draft {
     pub(super) keys: Vec<String>,
     /// The file.
     pub(super) file: Arc<Path>,
+    /// What is wrong with parts of it that no verdict needs; they are left out.
+    pub(super) faults: Vec<String>,
     /// False for a question in a language that is not asked for.
     pub(super) wanted: bool,
 }
@@ -78,6 +80,7 @@ impl Assembly {
             mut case,
             keys,
             file,
+            mut faults,
             ..
         } = draft;
         let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
@@ -87,22 +90,31 @@ impl Assembly {
             loss,
             ..Problem::parse(&file, case.line, Some(case.id.clone()), fault)
         };
-        match self.complete(&mut case, &keys) {
-            Ok(lost) => {
-                let entries = lost
-                    .into_iter()
-                    .map(|(fault, pairs)| Err(problem(&case, fault, Loss::Response(pairs))));
-                let mut entries: Vec<Entry> = entries.collect();
-                entries.push(Ok(case));
-                entries
-            }
-            Err(fault) => vec![Err(problem(&case, fault, Loss::Case(models)))],
-        }
+        let completed = self.complete(&mut case, &keys, &mut faults);
+        let told = faults.into_iter().map(|fault| (fault, Vec::new()));
+        let (lost, end) = match completed {
+            Ok(lost) => (lost, None),
+            Err(fault) => (Vec::new(), Some(fault)),
+        };
+        let entries = told
+            .chain(lost)
+            .map(|(fault, pairs)| Err(problem(&case, fault, Loss::Response(pairs))));
+        let mut entries: Vec<Entry> = entries.collect();
+        entries.push(match end {
+            Some(fault) => Err(problem(&case, fault, Loss::Case(models))),
+            None => Ok(case),
+        });
+        entries
     }
 
     /// Fills a case. Gives what is wrong with responses that were left out, and the pairs that are
     /// lost by each.
-    fn complete(&mut self, case: &mut Case, keys: &[String]) -> Result<Vec<Loose>, String> {
+    fn complete(
+        &mut self,
+        case: &mut Case,
+        keys: &[String],
+        faults: &mut Vec<String>,
+    ) -> Result<Vec<Loose>, String> {
         if let Some(first) = self.first_use(case) {
             return Err(format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
@@ -115,8 +127,11 @@ impl Assembly {
         let mut lost = check_own(&case.responses)?;
         self.attached += self.answers.count_of(keys);
         lost.extend(self.answers.attach(keys, &mut case.responses));
-        if let Some(labels) = &case.labels {
-            labels::check(labels, case.responses.len())?;
+        let checked = case.labels.as_ref();
+        let checked = checked.map_or(Ok(()), |all| labels::check(all, case.responses.len()));
+        if let Err(fault) = checked {
+            faults.push(labels::left_out(&fault));
+            case.labels = None;
         }
         if self.with_reference {
             join_reference(case)?;
@@ -209,7 +224,10 @@ fn check_own(responses: &[Response]) -> Result<Vec<Lost>, String> {
             ));
         }
         if response.text.trim().is_empty() {
-            let message = format!("response {number} (model {model}) is empty or missing");
+            let message = format!(
+                "response {number} (model {model}) is empty, missing or not a string\n\
+                 hint: each response needs {{\"model\", \"text\"}}; its pairs are left out"
+            );
             let model = model.clone();
             lost.push(Lost { model, message });
         }
@@ -260,6 +278,7 @@ mod tests {
             case,
             keys: vec![id.into()],
             file: Path::new("cases.jsonl").into(),
+            faults: Vec::new(),
             wanted: true,
         }
     }

@@ -82,6 +82,7 @@ impl Shard {
             case,
             keys: vec![index.to_string(), id],
             file: Arc::clone(&self.file),
+            faults: Vec::new(),
             wanted: true,
         })
     }

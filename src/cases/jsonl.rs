@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-use super::case::{Case, ImageSource, Problem, Response};
+use super::case::{Case, ImageSource, Loss, Problem, Response};
 use super::draft::{Draft, Drafts};
 use super::ident::{id_in_broken, id_text, kind};
 use super::labels;
@@ -25,19 +25,23 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     Ok(Box::new(Lines::new(BufReader::new(opened)).map(
         move |(line, text)| {
             let parsed = text
-                .map_err(|e| (None, e))
+                .map_err(Fault::from)
                 .and_then(|text| parse(&text, &file));
             match parsed {
-                Ok(case) => {
+                Ok((case, faults)) => {
                     let keys = vec![case.id.clone()];
                     Ok(Draft {
                         case: Case { line, ..case },
                         keys,
                         file: Arc::clone(&file),
+                        faults,
                         wanted: true,
                     })
                 }
-                Err((id, fault)) => Err(Problem::parse(&file, line, id, fault)),
+                Err(fault) => Err(Problem {
+                    loss: Loss::Case(fault.models),
+                    ..Problem::parse(&file, line, fault.id, fault.message)
+                }),
             }
         },
     )))
@@ -52,21 +56,44 @@ fn open(path: &Path) -> Result<File> {
     regular::open(path).with_context(|| format!("cases file {} cannot be opened", path.display()))
 }
 
-/// A case, or its id (where it can be read) and what is wrong.
-fn parse(line: &str, file: &Path) -> Result<Case, (Option<String>, String)> {
-    let value: Value = serde_json::from_str(line)
-        .map_err(|e| (id_in_broken(line, "id"), format!("broken JSON: {e}")))?;
+/// Why a line is no case, with what can still be told of it.
+#[derive(Debug, Default)]
+struct Fault {
+    id: Option<String>,
+    models: Vec<String>,
+    message: String,
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            ..Self::default()
+        }
+    }
+}
+
+/// A case with what is wrong with parts of it that no verdict needs.
+fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), Fault> {
+    let value: Value = serde_json::from_str(line).map_err(|e| Fault {
+        id: id_in_broken(line, "id"),
+        ..Fault::from(broken(&e))
+    })?;
     let Value::Object(fields) = value else {
-        return Err((
-            None,
-            format!("the line is {}, expected an object", kind(&value)),
-        ));
+        let message = format!("the line is {}, expected an object", kind(&value));
+        return Err(message.into());
+    };
+    let models = models(fields.get("responses"));
+    let fault = |id: Option<&String>, message: String| Fault {
+        id: id.cloned(),
+        models: models.clone(),
+        message,
     };
     let id = match fields.get("id") {
-        None => return Err((None, "field `id` is missing".into())),
+        None => return Err(fault(None, "field `id` is missing".into())),
         Some(id) => id_text(id).ok_or_else(|| {
-            let fault = format!("field `id` is {}, expected a number or a text", kind(id));
-            (None, fault)
+            let message = format!("field `id` is {}, expected a number or a text", kind(id));
+            fault(None, message)
         })?,
     };
     let asked = fields.contains_key("question");
@@ -86,35 +113,79 @@ fn parse(line: &str, file: &Path) -> Result<Case, (Option<String>, String)> {
     } else {
         Err("field `question` is missing".to_owned())
     };
+    let mut spared = Vec::new();
     let filled = filled.and_then(|()| {
-        fields
-            .into_iter()
-            .try_for_each(|(name, value)| fill(&mut case, name, value, file))
+        let mut fields = fields.into_iter();
+        fields.try_for_each(|(name, value)| match spare(&mut case, &name, value) {
+            Ok(None) => Ok(()),
+            Ok(Some(value)) => fill(&mut case, name, value, file),
+            Err(fault) => {
+                spared.push(fault);
+                Ok(())
+            }
+        })
     });
     match filled {
-        Ok(()) => Ok(case),
-        Err(fault) => Err((Some(case.id), fault)),
+        Ok(()) => Ok((case, spared)),
+        Err(message) => Err(fault(Some(&case.id), message)),
     }
+}
+
+/// The models of a case whose other fields may be anything.
+fn models(responses: Option<&Value>) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for response in responses.and_then(Value::as_array).into_iter().flatten() {
+        let model = response.get("model").and_then(Value::as_str);
+        if let Some(model) = model.filter(|m| !m.trim().is_empty())
+            && !models.iter().any(|known| known == model)
+        {
+            models.push(model.to_owned());
+        }
+    }
+    models
+}
+
+/// Takes a field that the judge does not see; what is wrong with it costs no verdict. Gives any other
+/// field back.
+fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, String> {
+    match (name, value) {
+        ("labels" | "meta", Value::Null) => Ok(None),
+        ("labels", value) => {
+            let labels = labels::parse(value).map_err(|fault| labels::left_out(&fault))?;
+            case.labels = Some(labels);
+            Ok(None)
+        }
+        ("meta", Value::Object(meta)) => {
+            case.meta = meta;
+            Ok(None)
+        }
+        ("meta", other) => Err(format!(
+            "field `meta` is {}, expected an object\nhint: the case is judged without it",
+            kind(&other)
+        )),
+        (_, value) => Ok(Some(value)),
+    }
+}
+
+/// What is wrong with a line of JSON; the line's own number is told beside it.
+fn broken(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or(&text);
+    format!(
+        "broken JSON in column {}: {reason}\nhint: each line must be one object, as \
+         {{\"id\", \"image\", \"question\", \"responses\"}}",
+        error.column()
+    )
 }
 
 fn fill(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), String> {
     match name.as_str() {
         "id" => {}
         "question" => case.question = text(value, &name)?,
-        "image" | "reference" | "responses" | "labels" | "meta" if value.is_null() => {}
+        "image" | "reference" | "responses" if value.is_null() => {}
         "image" => case.image = Some(image(&text(value, &name)?, file)?),
         "reference" => case.reference = Some(text(value, &name)?),
         "responses" => case.responses = responses(value)?,
-        "labels" => case.labels = Some(labels::parse(value)?),
-        "meta" => match value {
-            Value::Object(meta) => case.meta = meta,
-            other => {
-                return Err(format!(
-                    "field `meta` is {}, expected an object",
-                    kind(&other)
-                ));
-            }
-        },
         _ => {
             case.extra.insert(name, value);
         }
@@ -165,7 +236,7 @@ fn response(number: usize, value: Value) -> Result<Response, String> {
     let mut take = |name: &str| match fields.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
         // A response without an answer costs this response only, not the case.
-        None | Some(Value::Null) if name == "text" => Ok(String::new()),
+        _ if name == "text" => Ok(String::new()),
         Some(other) => Err(format!(
             "`{name}` of response {number} is {}, expected a string",
             kind(&other)
@@ -185,7 +256,14 @@ mod tests {
     const FILE: &str = "set/cases.jsonl";
 
     fn fault(line: &str) -> (Option<String>, String) {
-        parse(line, Path::new(FILE)).unwrap_err()
+        let fault = parse(line, Path::new(FILE)).unwrap_err();
+        (fault.id, fault.message)
+    }
+
+    fn case(line: &str) -> Case {
+        let (case, faults) = parse(line, Path::new(FILE)).unwrap();
+        assert_eq!(faults, [""; 0]);
+        case
     }
 
     #[test]
@@ -193,7 +271,7 @@ mod tests {
         let line = r#"{"id": 7, "image": "images/a.png", "question": "Is it?", "zeta": 1,
             "responses": [{"model": "a", "text": "yes", "tokens": 3}, {"model": "b", "text": "no"}],
             "reference": "yes", "labels": {"final": [5, 1]}, "meta": {"organ": "lung"}, "alpha": []}"#;
-        let case = parse(line, Path::new(FILE)).unwrap();
+        let case = case(line);
         assert_eq!(case.id, "7");
         assert_eq!(
             case.image,
@@ -215,13 +293,13 @@ mod tests {
     #[test]
     fn null_and_absent_are_the_same() {
         let line = r#"{"id": "x", "image": null, "question": "Is it?", "reference": null}"#;
-        let case = parse(line, Path::new(FILE)).unwrap();
+        let bare = case(line);
         assert_eq!(
-            (case.image, case.reference, case.labels),
+            (bare.image, bare.reference, bare.labels),
             (None, None, None)
         );
         let outside = r#"{"id": "x", "image": "/far/../a.png", "question": "Is it?"}"#;
-        let case = parse(outside, Path::new(FILE)).unwrap();
+        let case = case(outside);
         assert_eq!(case.image, Some(ImageSource::File("/far/../a.png".into())));
     }
 
@@ -261,14 +339,24 @@ mod tests {
             r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#,
             "`model` of response 1",
         );
-        named(
-            r#"{"id": 1, "question": "q", "labels": {"x": 1}}"#,
-            "unknown name `x`",
-        );
-        named(
-            r#"{"id": 1, "question": "q", "meta": 1}"#,
-            "`meta` is a number",
-        );
         named(r#"{"id": 1, "question": "\ud800"}"#, "broken JSON");
+    }
+
+    #[test]
+    fn what_no_verdict_needs_costs_none() {
+        let line = r#"{"id": 1, "question": "q", "labels": {"x": 1}, "meta": 1,
+            "responses": [{"model": "a", "text": 4}, {"model": "b", "text": "no"}]}"#;
+        let (case, faults) = parse(line, Path::new(FILE)).unwrap();
+        assert!(faults[0].contains("unknown name `x`"), "{faults:?}");
+        assert!(faults[1].contains("`meta` is a number"), "{faults:?}");
+        assert_eq!(case.responses[0].text, "");
+        assert_eq!((case.labels, case.meta.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_lost_line_names_its_models() {
+        let line = r#"{"id": 1, "question": 2, "responses": [{"model": "a"}, {"model": "b"}, 3]}"#;
+        let fault = parse(line, Path::new(FILE)).unwrap_err();
+        assert_eq!(fault.models, ["a", "b"]);
     }
 }

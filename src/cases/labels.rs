@@ -29,6 +29,13 @@ pub(super) fn parse(value: Value) -> Result<Labels, String> {
     Ok(labels)
 }
 
+/// What is told of labels that are left out.
+pub(super) fn left_out(fault: &str) -> String {
+    format!(
+        "{fault}\nhint: the case is judged without its labels; mend them and run again to have them"
+    )
+}
+
 /// Checks that there is one score per response.
 pub(super) fn check(labels: &Labels, responses: usize) -> Result<(), String> {
     let last = labels.last.iter().map(|s| ("final", s));

@@ -21,6 +21,7 @@ mod labels;
 mod layout;
 mod lines;
 mod parquet;
+mod rows;
 mod slake;
 mod source;
 mod vqa_rad;

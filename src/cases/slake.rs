@@ -100,6 +100,7 @@ fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
         case,
         keys,
         file: Arc::clone(file),
+        faults: Vec::new(),
         wanted: true,
     })
 }

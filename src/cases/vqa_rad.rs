@@ -120,6 +120,7 @@ fn draft(row: Row, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, 
         case,
         keys,
         file: Arc::clone(file),
+        faults: Vec::new(),
         wanted: true,
     })
 }

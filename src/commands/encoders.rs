@@ -9,6 +9,7 @@ use crate::cli::{EncodersArgs, Format, Verbosity};
 use crate::encoders::judged::Budget;
 use crate::encoders::{Candidate, Comparison, PlanSet, judged, probe, svg};
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::progress::say;
 use crate::training::Live;
 
@@ -40,7 +41,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     let comparison = if args.probe {
         probe::compare(&encoders, &set, &say)?
     } else {
-        let live = Live::new(verbosity.quiet);
+        let live = Live::new(verbosity.quiet, Interrupt::default());
         let budget = Budget {
             steps: args.steps,
             batch: args.batch,

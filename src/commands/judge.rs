@@ -31,8 +31,14 @@ use crate::tally::Tally;
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let mut source = cases::open(&args.source.path, &args.source.options(2))?;
+    let there = args.out.exists();
     make_folder(args)?;
-    let (mut judge, hub) = load_judge(args, verbosity)?;
+    let loaded = load_judge(args, verbosity);
+    if loaded.is_err() && !there {
+        // An empty folder would look like a run; one that holds anything stays.
+        let _ = fs::remove_dir(&args.out);
+    }
+    let (mut judge, hub) = loaded?;
     let mut journal = Journal::open(&args.out, &judge.provenance())?;
     let interrupt = Interrupt::listen()?;
     let total = source
@@ -127,7 +133,12 @@ fn make_folder(args: &JudgeArgs) -> anyhow::Result<()> {
             unused(out).display()
         );
     }
-    fs::create_dir_all(out).with_context(|| format!("--out {}: cannot be made", out.display()))
+    fs::create_dir_all(out).with_context(|| {
+        format!(
+            "--out {}: cannot be made\nhint: name a folder that you may write to",
+            out.display()
+        )
+    })
 }
 
 fn begin(args: &JudgeArgs, source: &Source, judge: &dyn Judge) -> Manifest {

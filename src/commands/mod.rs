@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use crate::cases::{Lang, SourceKind};
 use crate::cli::{Cli, Command, SourceArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, Unread};
 
 /// Does what the command line asks for.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
@@ -28,9 +28,10 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
 
 /// Writes a result to stdout.
 fn print(text: &str) -> anyhow::Result<()> {
-    io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot write to stdout")
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Unread.into()),
+        written => written.context("cannot write to stdout"),
+    }
 }
 
 /// The folder of a source, from which its files are named.

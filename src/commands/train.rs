@@ -4,6 +4,7 @@ use super::print;
 use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, Verbosity};
 use crate::device;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::measure::{self, Plan};
 use crate::panel::{Bench, Options, Panel, PanelFiles};
 use crate::progress::say;
@@ -19,14 +20,19 @@ pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let config = TrainConfig::read(&args.config)?;
-    train(
+    let interrupt = Interrupt::listen()?;
+    let ended = train(
         &config,
         &TrainPaths {
             out: args.out.clone(),
             data: args.data.clone(),
         },
-        &Live::new(verbosity.quiet),
+        &Live::new(verbosity.quiet, interrupt),
     )?;
+    if !ended {
+        say("interrupted; the same command goes on where it stopped");
+        return Ok(Exit::Interrupted);
+    }
     Ok(Exit::Done)
 }
 

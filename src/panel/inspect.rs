@@ -30,8 +30,9 @@ pub struct Inspection {
     pub sizes: Sizes,
     /// Hashes of everything that can move a verdict.
     pub hashes: BTreeMap<String, String>,
-    /// The hash of those hashes, which every run records as its judge's.
-    pub judge_sha256: String,
+    /// The hash of those hashes, by which tables call the panel. The judge of a record is the panel
+    /// with the settings of its run, and has a hash of its own.
+    pub panel_sha256: String,
 }
 
 /// One member.
@@ -146,7 +147,7 @@ pub fn inspect(files: &PanelFiles, device: &Device) -> Result<Inspection> {
             .collect(),
         trunks,
         sizes: Sizes::of(&recipe.members),
-        judge_sha256: judge_digest(&recipe.hashes).to_string(),
+        panel_sha256: judge_digest(&recipe.hashes).to_string(),
         hashes: recipe.hashes,
     })
 }
@@ -266,7 +267,7 @@ impl Inspection {
         for (name, hash) in &self.hashes {
             let _ = writeln!(text, "hash       {name} {hash}");
         }
-        let _ = writeln!(text, "judge      {}", self.judge_sha256);
+        let _ = writeln!(text, "panel      {}", self.panel_sha256);
         text
     }
 }

@@ -6,11 +6,18 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::interrupt::Interrupt;
 use crate::progress::say;
 
-/// The view of a training.
+/// The person at a training: what is shown, and whether it was asked to stop.
 #[derive(Clone, Debug)]
-pub enum Live {
+pub struct Live {
+    view: View,
+    interrupt: Interrupt,
+}
+
+#[derive(Clone, Debug)]
+enum View {
     /// A bar, redrawn in place.
     Bar(ProgressBar),
     /// Lines.
@@ -19,9 +26,8 @@ pub enum Live {
     Quiet,
 }
 
-impl Live {
-    /// The view that fits stderr, or none.
-    pub fn new(quiet: bool) -> Self {
+impl View {
+    fn new(quiet: bool) -> Self {
         if quiet {
             return Self::Quiet;
         }
@@ -34,18 +40,30 @@ impl Live {
             Err(_) => Self::Lines,
         }
     }
+}
 
+impl Live {
+    /// The view that fits stderr, or none.
+    pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
+        let view = View::new(quiet);
+        Self { view, interrupt }
+    }
+
+    /// Whether the person has asked to stop.
+    pub(super) fn interrupted(&self) -> bool {
+        self.interrupt.requested()
+    }
     /// How often a report is due.
     pub(super) fn pause(&self) -> Duration {
-        match self {
-            Self::Bar(_) => Duration::from_secs(2),
-            Self::Lines | Self::Quiet => Duration::from_secs(15),
+        match &self.view {
+            View::Bar(_) => Duration::from_secs(2),
+            View::Lines | View::Quiet => Duration::from_secs(15),
         }
     }
 
     /// A stage begins, or goes on at a step.
     pub(super) fn stage(&self, name: &str, at: u64, steps: u64) {
-        if let Self::Bar(bar) = self {
+        if let View::Bar(bar) = &self.view {
             bar.set_length(steps);
             bar.set_position(at);
             bar.set_prefix(name.to_owned());
@@ -55,28 +73,28 @@ impl Live {
 
     /// How a stage stands at a step.
     pub(super) fn report(&self, name: &str, at: u64, state: &str) {
-        match self {
-            Self::Bar(bar) => {
+        match &self.view {
+            View::Bar(bar) => {
                 bar.set_position(at);
                 bar.set_message(state.to_owned());
             }
-            Self::Lines => say(&format!("{name}: step {at}, {state}")),
-            Self::Quiet => {}
+            View::Lines => say(&format!("{name}: step {at}, {state}")),
+            View::Quiet => {}
         }
     }
 
     /// Something to be kept in view.
     pub(super) fn note(&self, text: &str) {
-        match self {
-            Self::Bar(bar) => bar.suspend(|| say(text)),
-            Self::Lines => say(text),
-            Self::Quiet => {}
+        match &self.view {
+            View::Bar(bar) => bar.suspend(|| say(text)),
+            View::Lines => say(text),
+            View::Quiet => {}
         }
     }
 
     /// Takes the bar away.
     pub(super) fn end(&self) {
-        if let Self::Bar(bar) = self {
+        if let View::Bar(bar) = &self.view {
             bar.finish_and_clear();
         }
     }

@@ -35,8 +35,8 @@ use crate::panel::MEMBERS;
 const TOKENIZER_CASES: u64 = 3000;
 
 /// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
-/// in `paths.out`.
-pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()> {
+/// in `paths.out`. False when the person asked to stop before the end.
+pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bool> {
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
     same_training(config, &paths.out)?;
@@ -73,8 +73,9 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()
                 out,
                 live,
             };
-            if !run.checkpoint().exists() {
-                run.run(&copy(&before)?)?;
+            if !run.checkpoint().exists() && !run.run(&copy(&before)?)? {
+                live.end();
+                return Ok(false);
             }
             if let Some(i) = member {
                 last[i] = run.checkpoint();
@@ -91,7 +92,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<()
         "the panel is in {0}\nhint: `acem3 train eval --panel {0}` says what it is worth",
         panel.display()
     ));
-    Ok(())
+    Ok(true)
 }
 
 fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
@@ -128,8 +129,11 @@ pub(crate) fn adapt(
         out: &paths.out,
         live,
     };
-    stage.run(&copy(start)?)?;
+    let ended = stage.run(&copy(start)?)?;
     live.end();
+    if !ended {
+        bail!("interrupted; the same command goes on");
+    }
     Ok(Parameters::from_tensors(load_checkpoint(
         &stage.checkpoint(),
         None,
@@ -149,10 +153,25 @@ fn same_training(config: &TrainConfig, out: &Path) -> Result<()> {
             path.display()
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+            empty(out)?;
+            whole(&path, text.as_bytes())
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Refuses a folder that holds anything else than a training.
+fn empty(out: &Path) -> Result<()> {
+    let mut entries =
+        std::fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?;
+    if entries.next().is_some() {
+        bail!(
+            "--out {}: it holds files that are no training's\n\
+             hint: name a folder that is empty or does not exist",
+            out.display()
+        );
+    }
+    Ok(())
 }
 
 /// Weights of their own with the same values, so that members do not train each other's.
@@ -171,12 +190,26 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
     let path = out.join("tokenizer.json");
     if !path.exists() {
         let trained = vocabulary::train(config, teacher.texts(TOKENIZER_CASES))?;
-        trained
-            .save(&path, false)
-            .map_err(|e| anyhow::anyhow!("cannot write {}: {e}", path.display()))?;
+        let json = trained
+            .to_string(false)
+            .map_err(anyhow::Error::from_boxed)?;
+        whole(&path, json.as_bytes())?;
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(TextTokenizer::parse(&json)?)
+    TextTokenizer::parse(&json).with_context(|| {
+        format!(
+            "{}: it is no tokenizer\nhint: if it was cut off, delete it and run again",
+            path.display()
+        )
+    })
+}
+
+/// Writes a file that is there whole or not at all.
+fn whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let partial = path.with_extension("partial");
+    std::fs::write(&partial, bytes)
+        .and_then(|()| std::fs::rename(&partial, path))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

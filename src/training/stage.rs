@@ -61,7 +61,9 @@ impl Stage<'_> {
     }
 
     /// Trains from `start`, or goes on where an interrupted run stood.
-    pub(super) fn run(&self, start: &Parameters) -> Result<()> {
+    ///
+    /// False when the person asked to stop before the end; the stage goes on from there then.
+    pub(super) fn run(&self, start: &Parameters) -> Result<bool> {
         let running = self.out.join(format!("{}.running.safetensors", self.name));
         let resumed = running.exists();
         let parameters = if resumed {
@@ -89,11 +91,14 @@ impl Stage<'_> {
             ));
         }
         self.steps(&learner, &mut trainer, (&parameters, &running))?;
+        if trainer.steps() < self.settings.steps {
+            return Ok(false);
+        }
         save_checkpoint(&self.checkpoint(), &parameters.all(), None)?;
         if running.exists() {
             std::fs::remove_file(&running)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn steps(
@@ -118,6 +123,11 @@ impl Stage<'_> {
                 self.live.report(&self.name, trainer.steps(), &state);
                 window = Window::default();
                 reported = Instant::now();
+            }
+            let stop = !last && self.live.interrupted();
+            if stop {
+                save_checkpoint(running, &parameters.all(), Some(&trainer.optimizer))?;
+                return Ok(());
             }
             if last || saved.elapsed() > SAVE {
                 self.validate(learner, trainer.steps(), &mut journal)?;

@@ -146,8 +146,8 @@ fn a_verdict_s_key_does_not_know_where_a_checkpoint_lies() {
     copy(&golden("llava"), &folder.path("moved"));
     let there = inspect(&folder, &golden("llava"));
     assert_eq!(
-        inspect(&folder, "moved")["judge_sha256"],
-        there["judge_sha256"]
+        inspect(&folder, "moved")["panel_sha256"],
+        there["panel_sha256"]
     );
 }
 

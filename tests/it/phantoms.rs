@@ -112,7 +112,8 @@ fn check_facts(phantom: &Phantom, response: &WrittenResponse) {
         for word in claimed
             .to_lowercase()
             .split([' ', ','])
-            .filter(|word| !word.is_empty())
+            // "right side, so no": the link between fact and answer is the analysis's own.
+            .filter(|word| !matches!(*word, "" | "so"))
         {
             assert!(text.contains(word), "{word:?} of {claimed:?} in {text:?}");
         }

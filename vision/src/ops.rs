@@ -11,11 +11,13 @@ mod activation;
 mod bias;
 mod exp;
 mod layer_norm;
+mod product;
 mod softmax;
 
 pub use activation::activate;
 pub use bias::add_bias;
 pub use layer_norm::LayerNorm;
+pub use product::product;
 pub use softmax::softmax;
 
 use candle::{CpuStorage, DType, Layout, Result, Tensor, bail};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle::{Result, Tensor, bail};
+use candle::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::attention::Sequences;
@@ -134,7 +134,7 @@ impl Trunk {
     /// `n` ids to `(n, c)`.
     pub fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
         let ids = Tensor::new(tokens, self.embedding.device())?;
-        self.embedding.index_select(&ids, 0)
+        self.embedding.index_select(&ids, 0)?.to_dtype(DType::F32)
     }
 
     /// The hidden states at the trunk's top, without caches.

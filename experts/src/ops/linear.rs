@@ -1,5 +1,6 @@
 //! `x Wᵀ`, computed so that a row's result does not depend on the rows beside it.
 
+use acem3_vision::ops::product;
 use candle::{Result, Tensor};
 
 /// Largest product that the matrix kernel (`gemm` 0.19, `gemm_basic_generic`) may add up in a way of
@@ -17,11 +18,10 @@ const BLOCK: usize = 512;
 /// # Shapes
 /// `x`: `(n, c_in)`, `weight`: `(c_out, c_in)`, `bias`: `(c_out)`, result: `(n, c_out)`.
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-    let weight = weight.t()?;
     let y = if x.device().is_cpu() && !(x.track_op() || weight.track_op()) {
-        steady(x, &weight)?
+        steady(x, &weight.t()?)?
     } else {
-        x.matmul(&weight)?
+        product(x, weight)?
     };
     match bias {
         Some(bias) => y.broadcast_add(bias),
@@ -40,8 +40,9 @@ fn steady(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     };
     let block = |start: usize| {
         let len = BLOCK.min(c - start);
-        x.narrow(1, start, len)?
-            .matmul(&weight.narrow(0, start, len)?)
+        // A weight kept in bf16 or f16 is widened block by block.
+        let weight = weight.narrow(0, start, len)?.to_dtype(x.dtype())?;
+        x.narrow(1, start, len)?.matmul(&weight)
     };
     let mut sum = block(0)?;
     for start in (BLOCK..c).step_by(BLOCK) {

@@ -3,7 +3,7 @@
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
-use crate::ops::add_bias;
+use crate::ops::{add_bias, product};
 
 /// `x · weightᵀ + bias`.
 #[derive(Clone, Debug)]
@@ -37,6 +37,6 @@ impl Linear {
     /// # Shapes
     /// (n, in) → (n, out).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        add_bias(&x.matmul(&self.weight.t()?)?, &self.bias)
+        add_bias(&product(x, &self.weight)?, &self.bias)
     }
 }

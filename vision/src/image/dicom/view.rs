@@ -92,6 +92,9 @@ impl FromStr for Window {
             "" => Err("expected CENTER,WIDTH, auto, file, or the name of a window".to_owned()),
             "auto" => Ok(Self::Auto),
             "file" => Ok(Self::File),
+            number if number.parse::<f64>().is_ok() => {
+                Err("expected CENTER,WIDTH, got one number".to_owned())
+            }
             name => Ok(Self::Named(name.to_owned())),
         }
     }

@@ -1,0 +1,133 @@
+//! The rows of a table that people write: blank lines, line breaks in quotes, quotes never closed.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use ::csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+
+use crate::regular;
+
+/// A table with a last line of its own behind the file's.
+pub(super) type Table = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
+
+/// The line that ends every table, behind a break that the file's last line may lack. A quote that
+/// is never closed swallows it.
+const END: &[u8] = b"\n\0end\0\n";
+/// How often reading goes on behind a quote that is never closed.
+const RESUMED: u32 = 100;
+
+/// Reads a table from where `file` stands.
+pub(super) fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> Table {
+    let mut builder = ReaderBuilder::new();
+    builder
+        .delimiter(delimiter)
+        .flexible(true)
+        .has_headers(headers)
+        .terminator(Terminator::Any(b'\n'));
+    builder.from_reader(file.chain(END))
+}
+
+/// The rows that are not blank, each with the line on which it begins.
+pub(super) struct Rows {
+    reader: Table,
+    path: PathBuf,
+    delimiter: u8,
+    /// Lines of the file before the reader's first.
+    before: u64,
+    resumed: u32,
+    ended: bool,
+}
+
+/// What stands at a line.
+enum Found {
+    Row(ByteRecord),
+    /// A row whose quote is open at the end of the file.
+    Open,
+}
+
+impl Rows {
+    /// The rows that a table still has.
+    pub(super) fn new(reader: Table, path: &Path, delimiter: u8) -> Self {
+        Self {
+            reader,
+            path: path.to_owned(),
+            delimiter,
+            before: 0,
+            resumed: 0,
+            ended: false,
+        }
+    }
+
+    /// The reader's own position of a row counts the blank lines before it as part of it.
+    fn read(&mut self) -> ::csv::Result<Option<(u64, Found)>> {
+        let mut row = ByteRecord::new();
+        while self.reader.read_byte_record(&mut row)? {
+            let within = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
+            let behind = self.before + self.reader.position().line();
+            let mut fields: Vec<&[u8]> = row.iter().collect();
+            if fields.last().is_some_and(|last| last.ends_with(END)) {
+                return Ok(Some((behind.saturating_sub(within), Found::Open)));
+            }
+            if fields == [END.trim_ascii()] {
+                break;
+            }
+            let line = behind.saturating_sub(1 + within);
+            if let Some(last) = fields.last_mut() {
+                *last = last.strip_suffix(b"\r").unwrap_or(last);
+            }
+            if fields.iter().any(|field| !field.trim_ascii().is_empty()) {
+                return Ok(Some((line, Found::Row(ByteRecord::from(fields)))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on behind a line of the file.
+    fn resume(&mut self, line: u64) -> io::Result<()> {
+        let mut file = BufReader::new(regular::open(&self.path)?);
+        for _ in 0..line {
+            file.skip_until(b'\n')?;
+        }
+        self.reader = table(file, self.delimiter, false);
+        self.before = line;
+        self.resumed += 1;
+        Ok(())
+    }
+}
+
+impl Iterator for Rows {
+    type Item = (u64, Result<ByteRecord, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let stop = |error: &dyn std::fmt::Display| {
+            format!("the table cannot be read any further: {error}")
+        };
+        match self.read() {
+            Ok(None) => None,
+            Ok(Some((line, Found::Row(row)))) => Some((line, Ok(row))),
+            Ok(Some((line, Found::Open))) => {
+                let mut fault = String::from(
+                    "a quote is opened in this row and never closed\n\
+                     hint: close it, or write a quote within a text as two",
+                );
+                if self.resumed == RESUMED {
+                    self.ended = true;
+                    fault = stop(&"too many quotes are never closed");
+                } else if let Err(error) = self.resume(line) {
+                    self.ended = true;
+                    fault = stop(&error);
+                }
+                Some((line, Err(fault)))
+            }
+            Err(error) => {
+                self.ended = true;
+                let line = self.before + self.reader.position().line();
+                Some((line, Err(stop(&error))))
+            }
+        }
+    }
+}
