@@ -13,6 +13,8 @@ mod tower;
 mod vision;
 
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

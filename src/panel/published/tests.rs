@@ -18,11 +18,11 @@ use crate::panel::member::Member;
 use crate::panel::weights::Library;
 
 /// What stands before the image and after it in the reference's prompt.
-const OPEN: &str =
+pub(super) const OPEN: &str =
     "A chat between a curious human and an artificial intelligence assistant. USER: ";
-const REST: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
+pub(super) const REST: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
 
-fn golden(name: &str) -> PathBuf {
+pub(super) fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("assets/golden")
         .join(name)
@@ -32,18 +32,18 @@ fn expected() -> HashMap<String, Tensor> {
     candle::safetensors::load(golden("checkpoints/expected.safetensors"), &Device::Cpu).unwrap()
 }
 
-fn member(folder: &str) -> Member {
+pub(super) fn member(folder: &str) -> Member {
     let source = Source::plain(golden("checkpoints").join(folder));
     let mut library = Library::new(&Device::Cpu);
     source.load("conclusion", &mut library).unwrap()
 }
 
-fn numbers(tensor: &Tensor) -> Vec<u32> {
+pub(super) fn numbers(tensor: &Tensor) -> Vec<u32> {
     let flat = tensor.flatten_all().unwrap().to_dtype(DType::U32).unwrap();
     flat.to_vec1().unwrap()
 }
 
-fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
+pub(super) fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
     assert_eq!(got.dims(), want.dims(), "{what}");
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (got, want) = (flat(got), flat(want));
@@ -227,10 +227,6 @@ fn what_would_compute_something_else_is_refused() {
     let cases = [
         (json!({"model_type": "gpt2"}), "`gpt2`"),
         (
-            json!({"model_type": "llava_next", "text_config": {}}),
-            "llava_next",
-        ),
-        (
             json!({"model_type": "llama", "hidden_act": "gelu"}),
             "hidden_act is `gelu`",
         ),
@@ -260,6 +256,27 @@ fn what_would_compute_something_else_is_refused() {
             "sliding_window",
         ),
         (json!({"model_type": "llama", "head_dim": 5}), "head size 5"),
+    ];
+    assert_refused(&cases);
+}
+
+#[test]
+fn eyes_that_would_see_something_else_are_refused() {
+    let cases = [
+        (
+            json!({"model_type": "llava_next", "text_config": {}}),
+            "no vision_config",
+        ),
+        (
+            json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
+                "use_image_newline_parameter": false}),
+            "use_image_newline_parameter",
+        ),
+        (
+            json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
+                "vision_feature_select_strategy": "full"}),
+            "expected default with a class token",
+        ),
         (
             json!({"model_type": "llava_llama", "mm_vision_tower": "x", "mm_projector_type": "mlp3x_gelu"}),
             "mlp3x_gelu",
@@ -274,17 +291,33 @@ fn what_would_compute_something_else_is_refused() {
         ),
         (
             json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "siglip_vision_model"}}),
-            "siglip_vision_model",
+            "vision_feature_select_strategy is `default`, expected full",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "dinov2"}}),
+            "Dinov2",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "vit"}}),
+            "`vision_config.model_type` is \"vit\"",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"registers": 4}}),
+            "vision_config.registers is 4",
         ),
         (
             json!({"model_type": "llava", "text_config": {}, "vision_config": {}, "vision_feature_layer": [-2, -5]}),
             "vision_feature_layer",
         ),
     ];
+    assert_refused(&cases);
+}
+
+fn assert_refused(cases: &[(Value, &str)]) {
     for (config, named) in cases {
-        let error = parse(&config)
+        let error = parse(config)
             .err()
             .unwrap_or_else(|| panic!("{config} was taken"));
-        assert!(error.contains(named), "{config}: {error}");
+        assert!(error.contains(*named), "{config}: {error}");
     }
 }
