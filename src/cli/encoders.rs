@@ -13,8 +13,8 @@ Examples:
       What a line reads off the features of the embedded encoder and of two untrained ones.
   acem3 encoders embedded my-panel --out compared --data DATA
       A projector trained for each, SLAKE's validation part judged through it.
-  acem3 encoders --probe flaviagiammarino/pubmed-clip-vit-base-patch32 google/siglip-base-patch16-224 --out compared
-      Published encoders, downloaded from the hub if they were not before.
+  acem3 encoders --probe embedded google/siglip-base-patch16-224 --out compared
+      A published encoder, downloaded from the hub if it was not before.
 
 An ENCODER is `embedded`, `random:SEED` (the embedded one's sizes, untrained), a panel's folder,
 the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2), or either as
