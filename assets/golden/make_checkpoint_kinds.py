@@ -10,7 +10,8 @@ implementations make of prompts with images of several sizes, or of text alone.
 written by Qwen2, `llava-mistral` lies as LLaVA's own code saves it (LLaVA-Med 1.5: the tower inside, an oblong
 image padded, tokenizer.model), `mistral` and `qwen2` read text alone. Each holds `values.safetensors`: for each
 image the reference's pixel values, image tokens, last logits and greedy tokens. Run make_checkpoints.py first,
-whose manner and tokenizer it has. The tests are in src/panel/published/kinds.rs and tests/it/layouts.rs.
+whose manner and tokenizer it has. The tests are in src/panel/published/tests/kinds.rs and
+tests/it/layouts.rs.
 """
 
 import json

@@ -13,8 +13,6 @@ mod tower;
 mod vision;
 
 #[cfg(test)]
-mod kinds;
-#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

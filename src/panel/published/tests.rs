@@ -1,6 +1,8 @@
 //! Published checkpoints against the reference implementations: `assets/golden/make_checkpoints.py`
 //! says how they and the expected values were made.
 
+mod kinds;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -18,11 +20,11 @@ use crate::panel::member::Member;
 use crate::panel::weights::Library;
 
 /// What stands before the image and after it in the reference's prompt.
-pub(super) const OPEN: &str =
+const OPEN: &str =
     "A chat between a curious human and an artificial intelligence assistant. USER: ";
-pub(super) const REST: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
+const REST: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
 
-pub(super) fn golden(name: &str) -> PathBuf {
+fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("assets/golden")
         .join(name)
@@ -32,18 +34,18 @@ fn expected() -> HashMap<String, Tensor> {
     candle::safetensors::load(golden("checkpoints/expected.safetensors"), &Device::Cpu).unwrap()
 }
 
-pub(super) fn member(folder: &str) -> Member {
+fn member(folder: &str) -> Member {
     let source = Source::plain(golden("checkpoints").join(folder));
     let mut library = Library::new(&Device::Cpu);
     source.load("conclusion", &mut library).unwrap()
 }
 
-pub(super) fn numbers(tensor: &Tensor) -> Vec<u32> {
+fn numbers(tensor: &Tensor) -> Vec<u32> {
     let flat = tensor.flatten_all().unwrap().to_dtype(DType::U32).unwrap();
     flat.to_vec1().unwrap()
 }
 
-pub(super) fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
+fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
     assert_eq!(got.dims(), want.dims(), "{what}");
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (got, want) = (flat(got), flat(want));

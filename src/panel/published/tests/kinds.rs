@@ -8,7 +8,7 @@ use acem3_experts::prompt::{Piece, Slot, StagedPrompt};
 use acem3_vision::{DecodedImage, Limits, Tiles, decode};
 use candle::{Device, Tensor};
 
-use super::tests::{OPEN, REST, assert_near, golden, member, numbers};
+use super::{OPEN, REST, assert_near, golden, member, numbers};
 use crate::panel::eyes::Eyes;
 use crate::panel::member::Member;
 
