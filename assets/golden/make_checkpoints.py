@@ -204,8 +204,9 @@ def write(path, value):
 
 
 if __name__ == "__main__":
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir()
+    OUT.mkdir(exist_ok=True)
+    for name in ["llava", "llava-original", "clip-tiny"]:
+        shutil.rmtree(OUT / name, ignore_errors=True)
     trained = pieces()
     sp = spm.SentencePieceProcessor(model_proto=trained)
     tokenizer = fast(sp)

@@ -2,10 +2,12 @@
 //! an embedded prompt.
 //!
 //! Stages 5 and 7 of a judgement: [`Projector`] maps what the vision tower saw into the language
-//! model's space, [`splice`] puts it where the prompt says `<image>`.
+//! model's space, [`pack`] lays the tokens of tiles together, [`splice`] puts it where the prompt says `<image>`.
 
+mod pack;
 mod projector;
 mod splice;
 
+pub use pack::pack;
 pub use projector::{Projector, ProjectorConfig, ProjectorKind};
 pub use splice::{Segment, Spliced, splice};

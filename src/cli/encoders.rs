@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::Format;
+use super::{Format, HubFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -13,16 +13,23 @@ Examples:
       What a line reads off the features of the embedded encoder and of two untrained ones.
   acem3 encoders embedded my-panel --out compared --data DATA
       A projector trained for each, SLAKE's validation part judged through it.
+  acem3 encoders --probe embedded google/siglip-base-patch16-224 --out compared
+      A published encoder, downloaded from the hub if it was not before.
 
-An ENCODER is `embedded`, `random:SEED` (the embedded one's sizes, untrained), a panel's folder, or
-the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2). The first is what the others are compared with. OUT gets the table as JSON and a plot as SVG.";
+An ENCODER is `embedded`, `random:SEED` (the embedded one's sizes, untrained), a panel's folder,
+the folder of a published encoder (CLIP, BiomedCLIP, SigLIP, DINOv2), or either as
+`owner/name[@revision]` on the hub, with the cache and the environment variables of `judge --panel`.
+The first is what the others are compared with. OUT gets the table as JSON and a plot as SVG.";
 
 /// `acem3 encoders`.
 #[derive(Args, Clone, Debug)]
 pub struct EncodersArgs {
-    /// The encoders [default: embedded random:1 random:2]
+    /// The encoders: names, folders or hub ids [default: embedded random:1 random:2]
     #[arg(value_name = "ENCODER")]
     pub encoders: Vec<String>,
+    /// How the hub is used.
+    #[command(flatten)]
+    pub hub: HubFlags,
     /// Where the table (JSON), the plot (SVG) and the trained panels go
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,

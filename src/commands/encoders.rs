@@ -23,7 +23,8 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     } else {
         args.encoders.iter().map(String::as_str).collect()
     };
-    let encoders = names.into_iter().map(Candidate::open);
+    let open = |name| Candidate::open(name, &args.hub, verbosity.quiet);
+    let encoders = names.into_iter().map(open);
     let encoders = encoders.collect::<Result<Vec<_>>>()?;
     let set = PlanSet {
         data: args.data.clone(),

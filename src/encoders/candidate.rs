@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use serde_json::Value;
 
+use crate::hub::{self, HubFlags, HubStamp};
 use crate::panel::{self, PANEL_FILE, PanelFiles, PanelSpec};
 
 /// Where a vision tower lies in a member's weights, and in a training's.
@@ -26,40 +27,57 @@ pub struct Candidate {
     pub processor: ImageProcessor,
     /// Its weights, under the names of a panel's member.
     pub weights: Parameters,
+    /// Where on the hub it was taken from.
+    pub hub: Option<HubStamp>,
 }
 
 impl Candidate {
     /// The encoder that a name means: `embedded`, `random` or `random:SEED` (the embedded one's sizes
-    /// with weights that were never trained), the folder of a panel, or that of a published encoder
-    /// (`config.json` or `open_clip_config.json`, and its weights).
-    pub fn open(name: &str) -> Result<Self> {
-        if let Some(seed) = name.strip_prefix("random") {
-            let seed = match seed.strip_prefix(':') {
-                None if seed.is_empty() => 0,
-                None => return Self::of_panel(name, &PanelFiles::find(Some(name))?),
-                Some(seed) => seed.parse().with_context(|| {
-                    format!(
-                        "encoder {name}: `{seed}` is not a seed\nhint: a whole number, as in random:7"
-                    )
-                })?,
-            };
-            let embedded = Self::of_panel(name, &PanelFiles::Embedded)?;
-            let weights = Parameters::fresh(seed);
-            return Ok(Self {
-                weights,
-                ..embedded
-            });
+    /// with weights that were never trained), the folder of a panel, that of a published encoder
+    /// (`config.json` or `open_clip_config.json`, and its weights), or the id of either on the hub,
+    /// from where it is downloaded. `quiet` takes the bar of the download away.
+    pub fn open(name: &str, flags: &HubFlags, quiet: bool) -> Result<Self> {
+        if let Some(seed) = name.strip_prefix("random:") {
+            let seed = seed.parse().with_context(|| {
+                format!(
+                    "encoder {name}: `{seed}` is not a seed\nhint: a whole number, as in random:7"
+                )
+            })?;
+            return Self::random(name, seed);
         }
-        let files = match name {
-            "embedded" => PanelFiles::Embedded,
-            folder => {
-                let path = Path::new(folder);
-                if path.is_dir() && !path.join(PANEL_FILE).exists() {
-                    return Self::of_folder(name, path);
-                }
-                PanelFiles::find(Some(folder)).with_context(|| format!("encoder {name}"))?
-            }
-        };
+        match name {
+            "random" => return Self::random(name, 0),
+            "embedded" => return Self::of_panel(name, &PanelFiles::Embedded),
+            _ => {}
+        }
+        let found = hub::encoder(name, flags, quiet);
+        let found = found.with_context(|| format!("encoder {name}: cannot be had"))?;
+        match found {
+            Some(snapshot) => Ok(Self {
+                hub: Some(snapshot.stamp),
+                ..Self::in_folder(name, &snapshot.folder)?
+            }),
+            None => Self::in_folder(name, Path::new(name)),
+        }
+    }
+
+    fn random(name: &str, seed: u64) -> Result<Self> {
+        Ok(Self {
+            weights: Parameters::fresh(seed),
+            ..Self::of_panel(name, &PanelFiles::Embedded)?
+        })
+    }
+
+    fn in_folder(name: &str, folder: &Path) -> Result<Self> {
+        if folder.is_dir() && !folder.join(PANEL_FILE).exists() {
+            return Self::of_folder(name, folder);
+        }
+        let files = PanelFiles::find(folder.to_str());
+        let files = files.with_context(|| {
+            format!(
+                "encoder {name}: it is no encoder's name, folder or hub id (owner/name[@revision])"
+            )
+        })?;
         Self::of_panel(name, &files)
     }
 
@@ -87,20 +105,19 @@ impl Candidate {
             config: spec.model.vision,
             selection: spec.model.selection,
             processor: spec.processor,
+            hub: None,
             weights: Parameters::from_tensors(tensors)?,
         })
     }
 
     /// A published encoder as its repository holds it.
     fn of_folder(name: &str, folder: &Path) -> Result<Self> {
-        let [config, open_clip_config, preprocessor_config] = [
-            "config.json",
-            "open_clip_config.json",
-            "preprocessor_config.json",
-        ]
-        .map(|file| json(&folder.join(file)));
-        let (config, open_clip_config) = (config?, open_clip_config?);
-        let preprocessor_config = preprocessor_config?;
+        let read = |file: &str| json(&folder.join(file));
+        let (config, open_clip_config) = (read("config.json")?, read("open_clip_config.json")?);
+        let preprocessor_config = match read("preprocessor_config.json")? {
+            None => read("processor_config.json")?,
+            found => found,
+        };
         let published = Published::open(&Files {
             config: config.as_ref(),
             open_clip_config: open_clip_config.as_ref(),
@@ -134,6 +151,7 @@ impl Candidate {
             weights: Parameters::from_tensors(ours)?,
             config: published.config,
             processor: published.processor,
+            hub: None,
         })
     }
 
@@ -171,8 +189,9 @@ mod tests {
 
     #[test]
     fn names_mean_encoders() {
-        let embedded = Candidate::open("embedded").unwrap();
-        let random = Candidate::open("random:3").unwrap();
+        let open = |name| Candidate::open(name, &HubFlags::default(), true);
+        let embedded = open("embedded").unwrap();
+        let random = open("random:3").unwrap();
         assert_eq!(embedded.config, random.config);
         random.tower().unwrap();
         embedded.tower().unwrap();
@@ -182,7 +201,7 @@ mod tests {
             ("random:x", "`x` is not a seed"),
             ("nowhere", "no such folder"),
         ] {
-            let error = format!("{:#}", Candidate::open(name).err().unwrap());
+            let error = format!("{:#}", open(name).err().unwrap());
             assert!(error.contains(fault), "{error}");
         }
     }

@@ -66,6 +66,7 @@ pub(super) fn standardise(train: &mut [Vec<f32>], test: &mut [Vec<f32>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::HubFlags;
 
     #[test]
     fn columns_are_scaled_by_the_first_rows() {
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_image_has_one_row() {
-        let candidate = Candidate::open("random").unwrap();
+        let candidate = Candidate::open("random", &HubFlags::default(), true).unwrap();
         let image = DecodedImage::from_rgb(20, 20, vec![90; 1200]).unwrap();
         let found = features(&candidate, &[&image, &image]).unwrap();
         assert_eq!(found.rows.len(), 2);

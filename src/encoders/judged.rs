@@ -120,6 +120,7 @@ fn row(encoder: &Candidate, panel: &Path, set: &Set) -> Result<Row> {
     Ok(Row {
         images_per_second: images.len() as f64 / seconds.max(1e-9),
         parameters: encoder.parameters(),
+        hub: encoder.hub.clone(),
         ..Row::new(&encoder.name, values)
     })
 }

@@ -71,6 +71,7 @@ fn row(encoder: &Candidate, set: &LabelSet) -> Result<Row> {
     Ok(Row {
         images_per_second: (train.len() + test.len()) as f64 / (seconds + more).max(1e-9),
         parameters: encoder.parameters(),
+        hub: encoder.hub.clone(),
         ..Row::new(&encoder.name, values)
     })
 }
@@ -90,6 +91,7 @@ fn nearest(train: &[Vec<f32>], test: &[Vec<f32>]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::HubFlags;
 
     #[test]
     fn the_nearest_has_the_largest_cosine() {
@@ -100,7 +102,8 @@ mod tests {
 
     #[test]
     fn rows_name_every_label() {
-        let encoders = ["embedded", "random"].map(|name| Candidate::open(name).unwrap());
+        let encoders = ["embedded", "random"]
+            .map(|name| Candidate::open(name, &HubFlags::default(), true).unwrap());
         let set = PlanSet {
             data: None,
             train: 12,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::difference::{Difference, difference, holm};
+use crate::hub::HubStamp;
 use crate::measure::{Share, share};
 
 /// A value between 0 and 1 for each thing measured, with the image it is about.
@@ -28,6 +29,9 @@ pub struct Comparison {
 pub struct Row {
     /// Its name.
     pub encoder: String,
+    /// Where on the hub it was taken from; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hub: Option<HubStamp>,
     /// Its figures, the overall one first.
     pub figures: Vec<Figure>,
     /// Its overall figure against the first row's; absent in the first row.
@@ -62,6 +66,7 @@ impl Row {
         });
         Self {
             encoder: encoder.to_owned(),
+            hub: None,
             figures: figures.collect(),
             difference: None,
             images_per_second: 0.0,

@@ -46,10 +46,28 @@ pub use wanted::Wanted;
 ///
 /// Everything that keeps the files from being there and whole; see [`HubError`].
 pub fn panel(text: &str, flags: &HubFlags, quiet: bool) -> Result<Option<Snapshot>, HubError> {
+    named(text, &Wanted::Panel, *flags, quiet)
+}
+
+/// The snapshot of the vision encoder that `acem3 encoders` is asked for on the hub; as [`panel`].
+///
+/// # Errors
+///
+/// As [`panel`].
+pub fn encoder(text: &str, flags: &HubFlags, quiet: bool) -> Result<Option<Snapshot>, HubError> {
+    named(text, &Wanted::Encoder, *flags, quiet)
+}
+
+fn named(
+    text: &str,
+    wanted: &Wanted,
+    flags: HubFlags,
+    quiet: bool,
+) -> Result<Option<Snapshot>, HubError> {
     if Path::new(text).exists() || !RepoRef::resembles(text) {
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;
     let hub = Hub::new(Settings::from_env(flags.offline)?, quiet)?;
-    hub.snapshot(&repo, &Wanted::Panel).map(Some)
+    hub.snapshot(&repo, wanted).map(Some)
 }

@@ -11,6 +11,9 @@ pub enum Wanted {
     /// What a checkpoint or panel is loaded from: configuration, tokenizer, and one form of the
     /// weights (safetensors, else PyTorch's, else the one GGUF file), from the top folder.
     Panel,
+    /// What a vision encoder is loaded from: its configuration, that of its images, and one file of
+    /// weights, in the form of transformers, else of `open_clip`; of a panel all that a panel needs.
+    Encoder,
 }
 
 /// What is missing of what was wanted.
@@ -40,6 +43,8 @@ impl Wanted {
         match self {
             Self::Files(patterns) => files(patterns, names),
             Self::Panel => panel(names),
+            Self::Encoder if names.contains(&"panel.toml") => panel(names),
+            Self::Encoder => encoder(names),
         }
     }
 }
@@ -110,6 +115,35 @@ fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
     chosen.retain(|name| !skipped(name));
     chosen.extend(weights);
     Ok(chosen.into_iter().map(str::to_owned).collect())
+}
+
+fn encoder(names: &[&str]) -> Result<Vec<String>, Unmet> {
+    // The configuration and the weights of each form, the better file first.
+    const FORMS: [(&str, [&str; 2]); 2] = [
+        ("config.json", ["model.safetensors", "pytorch_model.bin"]),
+        (
+            "open_clip_config.json",
+            ["open_clip_model.safetensors", "open_clip_pytorch_model.bin"],
+        ),
+    ];
+    let images = ["preprocessor_config.json", "processor_config.json"];
+    let there = |name: &&str| names.contains(name);
+    for (config, weights) in FORMS {
+        // What transformers reads alone says how images are prepared in a file of its own.
+        let whole = config != "config.json" || images.iter().any(there);
+        let weights = weights.into_iter().find(there);
+        if let (true, true, Some(weights)) = (there(&config), whole, weights) {
+            let chosen = [config].into_iter().chain(images.into_iter().filter(there));
+            let chosen = chosen.chain([weights]).map(str::to_owned);
+            return Ok(chosen.collect());
+        }
+    }
+    Err(Unmet {
+        file: "config.json with preprocessor_config.json and model.safetensors or \
+               pytorch_model.bin, or open_clip_config.json with its weights"
+            .to_owned(),
+        hint: there_are(names),
+    })
 }
 
 fn there_are(names: &[&str]) -> String {
@@ -189,6 +223,43 @@ mod tests {
         let error = of(&["a.gguf", "b.gguf"]).unwrap_err();
         assert!(error.hint.contains("holds 2"), "{error:?}");
         assert!(of(&["config.json"]).is_err());
+    }
+
+    #[test]
+    fn an_encoder_takes_one_file_of_weights() {
+        let of = |names: &[&str]| Wanted::Encoder.choose(names);
+        let both = [
+            "README.md",
+            "config.json",
+            "merges.txt",
+            "model.safetensors",
+            "open_clip_config.json",
+            "open_clip_model.safetensors",
+            "preprocessor_config.json",
+            "pytorch_model.bin",
+        ];
+        assert_eq!(
+            of(&both).unwrap(),
+            [
+                "config.json",
+                "preprocessor_config.json",
+                "model.safetensors"
+            ]
+        );
+        let open_clip = [
+            "config.json",
+            "open_clip_config.json",
+            "open_clip_pytorch_model.bin",
+            "tokenizer.json",
+        ];
+        assert_eq!(
+            of(&open_clip).unwrap(),
+            ["open_clip_config.json", "open_clip_pytorch_model.bin"]
+        );
+        let panel = ["panel.toml", "eyes.safetensors", "tokenizer.json"];
+        assert_eq!(of(&panel).unwrap().len(), 3);
+        let error = of(&["config.json", "model.safetensors"]).unwrap_err();
+        assert!(error.file.contains("preprocessor_config.json"), "{error:?}");
     }
 
     #[test]

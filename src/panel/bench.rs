@@ -22,8 +22,8 @@ type Written = Result<Vec<Rating>, Error>;
 /// An image as each group sees it; `None` for those that see none.
 type Seen = Vec<Option<Arc<ImageTokens>>>;
 
-/// Images whose tokens are kept, for further questions about them.
-const IMAGES: usize = 32;
+/// Tokens of images that are kept, for further questions about them.
+const IMAGE_TOKENS: usize = 1 << 14;
 
 /// How a panel is used in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,9 @@ impl Memory {
             key: key.clone(),
             tokens,
         });
-        if self.images.len() >= IMAGES {
+        let lengths = self.images.values().map(|kept| kept.tokens.dim(0));
+        let kept = lengths.sum::<candle::Result<usize>>()?;
+        if kept + tokens.tokens.dim(0)? > IMAGE_TOKENS {
             self.images.clear();
         }
         self.images.insert(key, tokens.clone());

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::files::PanelFiles;
 use super::group::{Group, together, trunk_layers};
-use super::member::Member;
+use super::member::{Member, Sight};
 use super::recipe::{MEMBERS, Recipe};
 use super::store::Identity;
 use crate::key::judge_digest;
@@ -84,8 +84,11 @@ pub struct EncoderReport {
     pub layers: usize,
     /// Its width.
     pub hidden_size: usize,
-    /// Tokens that an image takes in a prompt.
+    /// Tokens that an image takes in a prompt; of one that is seen in tiles too, those of the whole.
     pub image_tokens: usize,
+    /// The most tokens that an image takes, where it is seen in tiles and its size decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_image_tokens: Option<usize>,
 }
 
 /// Members on one trunk.
@@ -173,14 +176,33 @@ impl MemberReport {
                 tokens: member.tokenizer.text.vocabulary(),
                 sha256: member.tokenizer.hash.clone(),
             },
-            encoder: member.sight.as_ref().map(|sight| EncoderReport {
-                image_size: sight.vision.image_size,
-                patch_size: sight.vision.patch_size,
-                layers: sight.vision.num_hidden_layers,
-                hidden_size: sight.vision.hidden_size,
-                image_tokens: sight.vision.tokens(sight.selection),
-            }),
+            encoder: member.sight.as_ref().map(EncoderReport::of),
             files: member.files.clone(),
+        }
+    }
+}
+
+impl EncoderReport {
+    fn of(sight: &Sight) -> Self {
+        let vision = &sight.vision;
+        let image_tokens = vision.tokens(sight.selection);
+        // Patches of a side, and one more that ends each row of them.
+        let tiled = |[height, width]: &[usize; 2]| {
+            let patches = |side: usize| side / vision.image_size.max(1) * vision.grid();
+            patches(*height) * (patches(*width) + 1)
+        };
+        let most = |points: &Vec<[usize; 2]>| points.iter().map(tiled).max();
+        Self {
+            image_size: vision.image_size,
+            patch_size: vision.patch_size,
+            layers: vision.num_hidden_layers,
+            hidden_size: vision.hidden_size,
+            image_tokens,
+            most_image_tokens: sight
+                .pinpoints
+                .as_ref()
+                .and_then(most)
+                .map(|most| image_tokens + most),
         }
     }
 }
@@ -236,11 +258,13 @@ impl Inspection {
             let _ = match &m.encoder {
                 Some(e) => writeln!(
                     text,
-                    "  encoder    {} layers of {}, images of {s} x {s}, patches of {}, {} tokens",
+                    "  encoder    {} layers of {}, images of {s} x {s}, patches of {}, {} tokens{}",
                     e.layers,
                     e.hidden_size,
                     e.patch_size,
                     e.image_tokens,
+                    e.most_image_tokens
+                        .map_or(String::new(), |most| format!(", with tiles at most {most}")),
                     s = e.image_size
                 ),
                 None => writeln!(text, "  encoder    none: it reads text alone"),

@@ -17,6 +17,9 @@ use super::weights::Checkpoint;
 pub(super) struct Sight {
     /// How images are prepared.
     pub processor: ImageProcessor,
+    /// Heights and widths in pixels among which an image's is chosen, where it is seen in tiles too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinpoints: Option<Vec<[usize; 2]>>,
     /// The vision tower.
     pub vision: VisionConfig,
     /// Which of its states and tokens are used.
@@ -70,6 +73,7 @@ impl Member {
         let parts = [
             "model.vision_tower.",
             "model.mm_projector.",
+            "model.image_newline",
             "model.embed_tokens.",
         ];
         self.sight == other.sight

@@ -111,6 +111,7 @@ impl Recipe {
                 kind: "acem3".to_owned(),
                 sight: Some(Sight {
                     processor: spec.processor.clone(),
+                    pinpoints: None,
                     vision: spec.model.vision.clone(),
                     selection: spec.model.selection,
                     projector: spec.model.projector.clone(),

@@ -7,6 +7,10 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::folder::Folder;
+use crate::hub_peers::run;
+use crate::imitation::{COMMIT, Imitation, sha256};
+
 fn encoders(out: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let run = Command::cargo_bin("acem3")
         .unwrap()
@@ -60,4 +64,66 @@ fn what_is_no_encoder_is_named() {
     let (code, _, stderr) = encoders(dir.path(), &["--steps", "0"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("--steps"), "{stderr}");
+}
+
+#[test]
+fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
+    let siglip = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/encoders/siglip");
+    let read = |name: &str| fs::read(siglip.join(name)).unwrap();
+    let names = [
+        "config.json",
+        "preprocessor_config.json",
+        "model.safetensors",
+    ];
+    let files: Vec<(&str, Vec<u8>)> = names.map(|name| (name, read(name))).into();
+    let mut files: Vec<(&str, &[u8])> = files.iter().map(|(n, b)| (*n, b.as_slice())).collect();
+    let decoy = vec![7; 5000];
+    files.extend([
+        ("pytorch_model.bin", &decoy[..]),
+        ("tokenizer.json", &decoy),
+    ]);
+    let imitation = Imitation::good(&files);
+    let folder = Folder::empty();
+    let asked = |encoder: &str, out: &str, more: &[&str]| {
+        let set = ["--train", "24", "--test", "8", "--format", "json"];
+        let args = [
+            &["encoders", "--probe", encoder, "--out", out],
+            &set[..],
+            more,
+        ]
+        .concat();
+        run(&folder, &imitation.hub.url(), &args)
+    };
+    let first = asked("owner/name@refs/pr/1", "first", &[]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let row = |text: &str| serde_json::from_str::<Value>(text).unwrap()["rows"][0].clone();
+    let found = row(&first.out);
+    assert_eq!(found["encoder"], "owner/name@refs/pr/1");
+    let stamp = serde_json::json!({"id": "owner/name", "revision": "refs/pr/1", "commit": COMMIT});
+    assert_eq!(found["hub"], stamp);
+    assert!(!imitation.hub.asked().is_empty());
+    let stored = imitation.storage.asked();
+    let decoy = sha256(&decoy);
+    assert!(!stored.is_empty() && stored.iter().all(|a| !a.path.contains(&decoy)));
+    let again = asked("owner/name@refs/pr/1", "again", &["--offline"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(row(&again.out)["figures"], found["figures"]);
+    assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
+    for (encoder, more, told) in [
+        ("owner/other", &[][..], "encoder owner/other: cannot be had"),
+        ("owner/name@v9", &[], "it has no revision `v9`"),
+        (
+            "owner/name",
+            &["--offline"],
+            "--offline forbids to ask the hub",
+        ),
+    ] {
+        let said = asked(encoder, "bad", more);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(
+            said.err.contains(told) && said.err.contains("hint: "),
+            "{}",
+            said.err
+        );
+    }
 }

@@ -26,7 +26,7 @@ const MINI: [&str; 7] = [
 ];
 
 /// Runs the program with a hub and a cache, and nothing else of the environment's.
-fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> Said {
+pub(crate) fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> Said {
     let mut command = folder.command(args);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();

@@ -37,6 +37,8 @@ mod imitation;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod layouts;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod panel;

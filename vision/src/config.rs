@@ -18,6 +18,18 @@ pub enum ConfigError {
         /// The field of [`VisionConfig`].
         field: &'static str,
     },
+    /// A size beyond those of any encoder.
+    #[error(
+        "vision config: `{field}` is {size}, expected at most {most}\nhint: the file may be damaged"
+    )]
+    Large {
+        /// The field of [`VisionConfig`].
+        field: &'static str,
+        /// What it says.
+        size: usize,
+        /// The most that is read.
+        most: usize,
+    },
     /// The heads do not divide the hidden size.
     #[error(
         "vision config: `hidden_size` {hidden} is not a multiple of `num_attention_heads` {heads}\n\
@@ -112,6 +124,17 @@ impl VisionConfig {
         ];
         if let Some(&(field, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::Zero { field });
+        }
+        // Bounds within which products of sizes can be computed.
+        for (field, size) in sizes {
+            let most = match field {
+                "image_size" | "patch_size" | "form.position_grid" => 8192,
+                "num_hidden_layers" => 4096,
+                _ => 1 << 24,
+            };
+            if size > most {
+                return Err(ConfigError::Large { field, size, most });
+            }
         }
         let (hidden, heads) = (self.hidden_size, self.num_attention_heads);
         if !hidden.is_multiple_of(heads) {
@@ -308,6 +331,12 @@ pub(crate) mod tests {
             })
         );
         assert_eq!(zero.grid(), 0);
+        let large = VisionConfig {
+            image_size: 1 << 40,
+            ..tiny()
+        };
+        let error = large.validate().unwrap_err().to_string();
+        assert!(error.contains("`image_size` is 1099511627776"), "{error}");
         let heads = VisionConfig {
             num_attention_heads: 3,
             ..tiny()

@@ -18,10 +18,11 @@ use candle_nn::VarBuilder;
 use serde_json::Value;
 
 pub use error::{PublishedError, WeightsError};
+pub use hub::Network;
 pub use layout::Layout;
 pub use names::{Place, Renaming};
 pub use preprocessor::{any_res, image_processor};
-pub use registry::{ENTRIES, Entry, known};
+pub use registry::{ENTRIES, Entry, called, known};
 
 use crate::config::{SelectFeature, Selection, VisionConfig};
 use crate::processor::ImageProcessor;
@@ -68,7 +69,8 @@ impl Published {
         Ok(published)
     }
 
-    fn check(&self) -> Result<(), PublishedError> {
+    /// Whether the processor's images are those that the network takes.
+    pub fn check(&self) -> Result<(), PublishedError> {
         self.config.validate()?;
         let side = self.config.image_size;
         match self.processor.output_size() {

@@ -2,7 +2,8 @@
 
 use acem3_experts::decoder::DecoderConfig;
 use acem3_projector::ProjectorKind;
-use acem3_vision::{SelectFeature, Selection, VisionConfig};
+use acem3_vision::published::Network;
+use acem3_vision::{SelectFeature, Selection};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
@@ -29,8 +30,8 @@ pub(super) struct Published {
 /// What a configuration says of a model's eyes.
 #[derive(Clone, Debug)]
 pub(super) struct Eyes {
-    /// The tower's sizes, where they are in the configuration.
-    pub vision: Option<VisionConfig>,
+    /// The tower, where it is in the configuration.
+    pub network: Option<Network>,
     /// The name of the tower, where it is published on its own.
     pub tower: Option<String>,
     /// Which of its states and tokens are used.
@@ -41,6 +42,8 @@ pub(super) struct Eyes {
     pub hidden_size: usize,
     /// Whether oblong images are made square first, where the configuration says it.
     pub pad: bool,
+    /// Heights and widths among which an image's is chosen, where it is seen in tiles.
+    pub pinpoints: Option<Vec<[usize; 2]>>,
 }
 
 impl Published {
@@ -56,11 +59,7 @@ impl Published {
             "llava" if !fields.has("text_config") => {
                 Self::original(kind, fields, Family::Llama, ignored)
             }
-            "llava" => Self::hub(kind, fields, ignored),
-            "llava_next" => bail!(
-                "model_type is `llava_next`, whose tiles of an image are not supported yet\n\
-                 hint: use a LLaVA 1.5 checkpoint"
-            ),
+            "llava" | "llava_next" => Self::hub(kind, fields, ignored),
             // A plain model that LLaVA's code was trained on keeps its type and has a projector.
             other if fields.has("mm_vision_tower") => {
                 let family = Family::of(other)?;
@@ -110,7 +109,7 @@ impl Published {
         };
         let select_feature = fields.or("mm_vision_select_feature", "patch".to_owned())?;
         let eyes = Eyes {
-            vision: None,
+            network: None,
             tower: Some(
                 tower
                     .or(older)
@@ -120,6 +119,7 @@ impl Published {
             projector,
             hidden_size: decoder.hidden_size,
             pad,
+            pinpoints: None,
         };
         fields.finish(ignored)?;
         Ok(Self {
@@ -131,7 +131,7 @@ impl Published {
         })
     }
 
-    /// The hub's `llava` (`configuration_llava.py`): a configuration for each part.
+    /// The hub's `llava` (`configuration_llava.py`) and `llava_next`: a configuration for each part.
     fn hub(kind: String, mut fields: Fields, ignored: &[String]) -> Result<Self> {
         let mut text = fields.object("text_config")?.context("no text_config")?;
         let model_type: String = text.or("model_type", "llama".to_owned())?;
@@ -147,27 +147,8 @@ impl Published {
             decoder.vocab_size = vocab;
         }
         text.finish(ignored)?;
-        let mut seen = fields
-            .object("vision_config")?
-            .context("no vision_config")?;
-        let vision = vision::tower(&mut seen).context("vision_config")?;
-        seen.finish(ignored)?;
-        let strategy: String = fields.or("vision_feature_select_strategy", "default".to_owned())?;
-        let feature = match strategy.as_str() {
-            "default" => "patch",
-            "full" => "cls_patch",
-            other => bail!("vision_feature_select_strategy is `{other}`, expected default or full"),
-        };
-        fields.only("projector_hidden_act", "gelu")?;
-        fields.only("multimodal_projector_bias", true)?;
-        let eyes = Eyes {
-            vision: Some(vision),
-            tower: None,
-            selection: selection(fields.or("vision_feature_layer", -2)?, feature)?,
-            projector: ProjectorKind::Mlp2xGelu,
-            hidden_size: decoder.hidden_size,
-            pad: false,
-        };
+        let tiled = kind == "llava_next";
+        let eyes = Eyes::of_parts(&mut fields, decoder.hidden_size, tiled, ignored)?;
         fields.finish(ignored)?;
         Ok(Self {
             kind,
@@ -175,6 +156,57 @@ impl Published {
             decoder,
             eyes: Some(eyes),
             dialogue: family.dialogue(),
+        })
+    }
+}
+
+impl Eyes {
+    /// The eyes of the hub's `llava`, or, `tiled`, of its `llava_next`.
+    fn of_parts(
+        fields: &mut Fields,
+        hidden_size: usize,
+        tiled: bool,
+        ignored: &[String],
+    ) -> Result<Self> {
+        let part: Option<Value> = fields.take("vision_config")?;
+        let network = vision::part(part.context("no vision_config")?, ignored)?;
+        let strategy: String = fields.or("vision_feature_select_strategy", "default".to_owned())?;
+        let class = network.config.form.class_token;
+        let select_feature = match strategy.as_str() {
+            // The reference would leave out a patch.
+            "default" if !class => bail!(
+                "vision_feature_select_strategy is `default`, expected full: its vision tower has no \
+                 class token to leave out"
+            ),
+            // A class token has no place in a row of patches.
+            "full" if class && tiled => bail!(
+                "vision_feature_select_strategy is `full`, expected default with a class token"
+            ),
+            "default" => SelectFeature::Patch,
+            "full" => SelectFeature::ClsPatch,
+            other => bail!("vision_feature_select_strategy is `{other}`, expected default or full"),
+        };
+        fields.only("projector_hidden_act", "gelu")?;
+        fields.only("multimodal_projector_bias", true)?;
+        let pinpoints = if tiled {
+            fields.only("use_image_newline_parameter", true)?;
+            let default = [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]];
+            Some(fields.or("image_grid_pinpoints", default.to_vec())?)
+        } else {
+            None
+        };
+        Ok(Self {
+            network: Some(network),
+            tower: None,
+            selection: Selection {
+                select_layer: fields.or("vision_feature_layer", -2)?,
+                select_feature,
+                post_norm: false,
+            },
+            projector: ProjectorKind::Mlp2xGelu,
+            hidden_size,
+            pad: false,
+            pinpoints,
         })
     }
 }

@@ -30,7 +30,7 @@ impl Family {
             "qwen2" => Ok(Self::Qwen2),
             other => bail!(
                 "model_type is `{other}`, which is not supported\n\
-                 hint: llama, mistral, qwen2, llava, llava_llama and llava_mistral are"
+                 hint: llama, mistral, qwen2, llava, llava_next, llava_llama and llava_mistral are"
             ),
         }
     }

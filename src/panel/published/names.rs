@@ -1,11 +1,16 @@
 //! The names that tensors have in published checkpoints, and those that the crates load.
 
+use acem3_vision::Renaming;
+use acem3_vision::published::Place;
 use anyhow::{Result, bail};
 
 use crate::panel::weights::Checkpoint;
 
-const TOWER: &str = "model.vision_tower.vision_model.";
+/// Before the names of the tower's tensors.
+pub(super) const TOWER: &str = "model.vision_tower.vision_model.";
 const PROJECTOR: &str = "model.mm_projector.";
+/// The token that ends a row of patches where an image is seen in tiles.
+const NEWLINE: &str = "model.image_newline";
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const OUTPUT: &str = "lm_head.weight";
 
@@ -16,7 +21,8 @@ pub(super) enum Layout {
     Plain,
     /// LLaVA's own code: the language model's names, with the projector and often the tower beside.
     Original,
-    /// transformers' `LlavaForConditionalGeneration`, of all versions so far.
+    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, of all
+    /// versions so far.
     Hub,
 }
 
@@ -29,7 +35,9 @@ impl Layout {
             Self::Original => original(name),
             Self::Hub => hub(name),
         };
-        let sees = ours.starts_with("model.vision_tower.") || ours.starts_with(PROJECTOR);
+        let sees = ours.starts_with("model.vision_tower.")
+            || ours.starts_with(PROJECTOR)
+            || ours == NEWLINE;
         (!(text_only && sees)).then_some(ours)
     }
 }
@@ -52,6 +60,9 @@ fn hub(name: &str) -> String {
     if let Some(rest) = inner.strip_prefix("multi_modal_projector.linear_2.") {
         return format!("{PROJECTOR}2.{rest}");
     }
+    if inner == "image_newline" {
+        return NEWLINE.to_owned();
+    }
     match inner.strip_prefix("language_model.") {
         Some(rest) if rest == OUTPUT => rest.to_owned(),
         Some(rest) if rest.starts_with("model.") => rest.to_owned(),
@@ -66,17 +77,25 @@ fn in_tower(rest: &str) -> String {
 }
 
 /// The crates' name of a tensor of a tower that is published on its own, a whole CLIP or its vision
-/// part; `None` for what is not the tower's.
-pub(super) fn tower_name(name: &str) -> Option<String> {
-    let parts = [
-        "embeddings.",
-        "encoder.",
-        "pre_layrnorm.",
-        "post_layernorm.",
-    ];
-    let rest = name.strip_prefix("vision_model.").unwrap_or(name);
-    let own = parts.iter().any(|part| rest.starts_with(part));
-    own.then(|| format!("{TOWER}{rest}"))
+/// part; `None` for what no feature needs. One that no layer knows keeps its name.
+pub(super) fn tower_name(renaming: &Renaming, name: &str) -> Option<String> {
+    match renaming.place(name) {
+        Place::Encoder(ours) => Some(format!("{TOWER}{ours}")),
+        Place::Unused => None,
+        Place::Unknown => Some(name.to_owned()),
+    }
+}
+
+/// Forgets the parts of a checkpoint's own tower that no feature needs, such as a pooling head.
+pub(super) fn drop_unused(weights: &mut Checkpoint, layout: acem3_vision::Layout) {
+    let names = weights.tensors.keys().map(String::as_str);
+    // Without a patch embedding there is nothing to see with, which is found when the tower is loaded.
+    let own = names.filter(|name| name.starts_with(TOWER));
+    if let Ok(renaming) = Renaming::find(layout, own) {
+        weights
+            .tensors
+            .retain(|name, _| !name.starts_with(TOWER) || renaming.place(name) != Place::Unused);
+    }
 }
 
 /// A tied output layer that was saved all the same says nothing new, or the configuration is wrong.
@@ -131,6 +150,8 @@ mod tests {
                 "model.vision_tower.pre_layrnorm.bias",
                 "model.vision_tower.vision_model.pre_layrnorm.bias",
             ),
+            ("image_newline", "model.image_newline"),
+            ("model.image_newline", "model.image_newline"),
         ];
         for (theirs, ours) in pairs {
             assert_eq!(Layout::Hub.rename(theirs, false).as_deref(), Some(ours));
@@ -141,9 +162,15 @@ mod tests {
             Some("model.vision_tower.vision_model.embeddings.class_embedding")
         );
         assert_eq!(Layout::Original.rename(tower, true), None);
+        let names = ["vision_model.embeddings.patch_embedding.weight"];
+        let renaming = Renaming::find(acem3_vision::Layout::Siglip, names).unwrap();
+        let name = |name| tower_name(&renaming, name);
+        assert_eq!(name("text_model.embeddings.token_embedding.weight"), None);
+        assert_eq!(name("vision_model.head.probe"), None);
+        assert_eq!(name("other.bias").as_deref(), Some("other.bias"));
         assert_eq!(
-            tower_name("text_model.embeddings.token_embedding.weight"),
-            None
+            name("vision_model.encoder.layers.0.mlp.fc1.bias").as_deref(),
+            Some("model.vision_tower.vision_model.encoder.layers.0.mlp.fc1.bias")
         );
     }
 }

@@ -1,6 +1,8 @@
 //! Published checkpoints against the reference implementations: `assets/golden/make_checkpoints.py`
 //! says how they and the expected values were made.
 
+mod kinds;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -227,10 +229,6 @@ fn what_would_compute_something_else_is_refused() {
     let cases = [
         (json!({"model_type": "gpt2"}), "`gpt2`"),
         (
-            json!({"model_type": "llava_next", "text_config": {}}),
-            "llava_next",
-        ),
-        (
             json!({"model_type": "llama", "hidden_act": "gelu"}),
             "hidden_act is `gelu`",
         ),
@@ -260,6 +258,27 @@ fn what_would_compute_something_else_is_refused() {
             "sliding_window",
         ),
         (json!({"model_type": "llama", "head_dim": 5}), "head size 5"),
+    ];
+    assert_refused(&cases);
+}
+
+#[test]
+fn eyes_that_would_see_something_else_are_refused() {
+    let cases = [
+        (
+            json!({"model_type": "llava_next", "text_config": {}}),
+            "no vision_config",
+        ),
+        (
+            json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
+                "use_image_newline_parameter": false}),
+            "use_image_newline_parameter",
+        ),
+        (
+            json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
+                "vision_feature_select_strategy": "full"}),
+            "expected default with a class token",
+        ),
         (
             json!({"model_type": "llava_llama", "mm_vision_tower": "x", "mm_projector_type": "mlp3x_gelu"}),
             "mlp3x_gelu",
@@ -274,17 +293,33 @@ fn what_would_compute_something_else_is_refused() {
         ),
         (
             json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "siglip_vision_model"}}),
-            "siglip_vision_model",
+            "vision_feature_select_strategy is `default`, expected full",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "dinov2"}}),
+            "Dinov2",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"model_type": "vit"}}),
+            "`vision_config.model_type` is \"vit\"",
+        ),
+        (
+            json!({"model_type": "llava", "text_config": {}, "vision_config": {"registers": 4}}),
+            "vision_config.registers is 4",
         ),
         (
             json!({"model_type": "llava", "text_config": {}, "vision_config": {}, "vision_feature_layer": [-2, -5]}),
             "vision_feature_layer",
         ),
     ];
+    assert_refused(&cases);
+}
+
+fn assert_refused(cases: &[(Value, &str)]) {
     for (config, named) in cases {
-        let error = parse(&config)
+        let error = parse(config)
             .err()
             .unwrap_or_else(|| panic!("{config} was taken"));
-        assert!(error.contains(named), "{config}: {error}");
+        assert!(error.contains(*named), "{config}: {error}");
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use acem3_projector::ProjectorConfig;
-use acem3_vision::VisionConfig;
+use acem3_vision::published::{Network, called};
+use acem3_vision::{Layout, Renaming};
 use anyhow::{Context, Result, bail};
 
 use super::config::Eyes;
-use super::fields::Fields;
-use super::names::tower_name;
-use super::{CONFIG_FILE, Source, json, shards, vision};
+use super::names::{TOWER, drop_unused, tower_name};
+use super::{CONFIG_FILE, Source, shards, vision};
 use crate::panel::member::Sight;
 use crate::panel::weights::{Checkpoint, Library};
 
@@ -24,39 +24,65 @@ pub(super) fn find(
     files: &mut BTreeMap<String, String>,
 ) -> Result<Sight> {
     let folder = folder(source, eyes.tower.as_deref());
-    let brings = weights
-        .tensors
-        .keys()
-        .any(|name| name.starts_with("model.vision_tower."));
-    let config = match (&eyes.vision, &folder, &eyes.tower) {
-        (Some(config), ..) => config.clone(),
-        (None, Some(folder), _) => config_of(folder)?,
-        (None, None, Some(name)) if brings => match vision::known(name) {
-            Some(config) => config,
-            None => missing(source, name)?,
-        },
-        (None, None, name) => missing(source, name.as_deref().unwrap_or_default())?,
-    };
-    if let (false, Some(folder)) = (brings, &folder) {
-        for (tensor, stored) in shards::read(folder, library, files)? {
-            if let Some(ours) = tower_name(&tensor) {
-                weights.add(&ours, stored)?;
+    let brings = weights.tensors.keys().any(|name| name.starts_with(TOWER));
+    let network = network(source, eyes, folder.as_deref(), brings)?;
+    match &folder {
+        Some(folder) if !brings => {
+            let stored = shards::read(folder, library, files)?;
+            let names = stored.iter().map(|(name, _)| name.as_str());
+            let renaming = Renaming::find(network.layout, names)
+                .with_context(|| folder.display().to_string())?;
+            for (tensor, stored) in stored {
+                if let Some(ours) = tower_name(&renaming, &tensor) {
+                    weights.add(&ours, stored)?;
+                }
             }
         }
+        _ => drop_unused(weights, network.layout),
     }
     let mut folders: Vec<&Path> = vec![&source.folder];
     folders.extend(folder.as_deref());
-    let processor = vision::processor(&folders, &config, eyes.pad)?;
+    let processor = vision::processor(&folders, &network, eyes)?;
     Ok(Sight {
         processor,
+        pinpoints: eyes.pinpoints.clone(),
         selection: eyes.selection,
         projector: ProjectorConfig {
             kind: eyes.projector,
-            vision_hidden_size: config.hidden_size,
+            vision_hidden_size: network.config.hidden_size,
             hidden_size: eyes.hidden_size,
         },
-        vision: config,
+        vision: network.config,
     })
+}
+
+/// The tower's configuration: the checkpoint's own, that of the folder it lies in, or that which its
+/// name stands for.
+fn network(source: &Source, eyes: &Eyes, folder: Option<&Path>, brings: bool) -> Result<Network> {
+    if let Some(network) = &eyes.network {
+        return Ok(network.clone());
+    }
+    let name = eyes.tower.as_deref().unwrap_or_default();
+    let network = match (folder, called(name)) {
+        (Some(folder), _) => vision::of_folder(folder)?,
+        (None, Some(entry)) if brings => {
+            let published = entry.published();
+            vision::allowed(Network {
+                layout: published.layout,
+                config: published.config,
+            })?
+        }
+        (None, _) => missing(source, name)?,
+    };
+    // LLaVA's code takes a SigLIP's last block away and what is left to the end (`siglip_encoder.py`).
+    if network.layout == Layout::Siglip && eyes.selection.select_layer != -2 {
+        bail!(
+            "{}: mm_vision_select_layer is {}, expected -2 with a SigLIP",
+            source.folder.join(CONFIG_FILE).display(),
+            eyes.selection.select_layer
+        );
+    }
+    Ok(network)
 }
 
 /// The folder of a tower: the one that is named outright, or one of the tower's name beside or
@@ -83,24 +109,4 @@ fn missing<T>(source: &Source, name: &str) -> Result<T> {
          panel's file",
         source.folder.display()
     )
-}
-
-/// The sizes of a tower: of a whole CLIP, or of its vision part.
-fn config_of(folder: &Path) -> Result<VisionConfig> {
-    let path = folder.join(CONFIG_FILE);
-    let read = || {
-        let map = json(&path)?;
-        let whole = map.get("model_type").and_then(|kind| kind.as_str()) == Some("clip");
-        let mut fields = Fields::new("", map);
-        let mut fields = if whole {
-            let part = fields.object("vision_config")?;
-            part.context("vision_config is missing")?
-        } else {
-            fields
-        };
-        let config = vision::tower(&mut fields)?;
-        fields.finish(&[])?;
-        Ok::<_, anyhow::Error>(config)
-    };
-    read().with_context(|| path.display().to_string())
 }

@@ -1,13 +1,16 @@
-//! A vision tower's part of a configuration, and how its images are prepared.
+//! What a checkpoint says of its vision tower, and how its images are prepared.
 
 use std::path::Path;
 
-use acem3_vision::{ImageProcessor, VisionConfig};
+use acem3_vision::processor::Pad;
+use acem3_vision::published::{Network, image_processor};
+use acem3_vision::{AnyRes, ImageProcessor, Layout, Published};
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::config::Eyes;
 use super::fields::Fields;
-use super::json as read;
+use super::{CONFIG_FILE, json as read};
 
 /// The files that say how images are prepared, the older first.
 const PROCESSORS: [(&str, Option<&str>); 2] = [
@@ -15,77 +18,52 @@ const PROCESSORS: [(&str, Option<&str>); 2] = [
     ("processor_config.json", Some("image_processor")),
 ];
 
-/// The tower that the fields describe, with the defaults of transformers' `CLIPVisionConfig`.
-pub(super) fn tower(fields: &mut Fields) -> Result<VisionConfig> {
-    let kind: String = fields.or("model_type", "clip_vision_model".to_owned())?;
-    if kind != "clip_vision_model" {
-        bail!(
-            "model_type is `{kind}`, which is not supported as a vision tower\n\
-             hint: clip_vision_model is"
-        );
-    }
-    let map = Map::from_iter(
-        [
-            ("hidden_size", fields.or("hidden_size", 768)?.into()),
-            (
-                "intermediate_size",
-                fields.or("intermediate_size", 3072)?.into(),
-            ),
-            (
-                "num_hidden_layers",
-                fields.or("num_hidden_layers", 12)?.into(),
-            ),
-            (
-                "num_attention_heads",
-                fields.or("num_attention_heads", 12)?.into(),
-            ),
-            ("image_size", fields.or("image_size", 224)?.into()),
-            ("patch_size", fields.or("patch_size", 32)?.into()),
-            ("num_channels", fields.or("num_channels", 3)?.into()),
-            ("layer_norm_eps", fields.or("layer_norm_eps", 1e-5)?.into()),
-            (
-                "hidden_act",
-                fields.or("hidden_act", "quick_gelu".to_owned())?.into(),
-            ),
-        ]
-        .map(|(name, value): (&str, Value)| (name.to_owned(), value)),
-    );
-    // Only the pooled text-to-image score uses it, which no judge does.
-    fields.take::<usize>("vocab_size")?;
-    let config: VisionConfig = serde_json::from_value(Value::Object(map))?;
-    config.validate()?;
-    let sizes = [
-        config.hidden_size,
-        config.intermediate_size,
-        config.num_channels,
-    ];
-    let (side, layers) = (config.image_size, config.num_hidden_layers);
-    if side > 8192 || layers > 4096 || sizes.iter().any(|size| *size > 1 << 24) {
-        bail!("image_size {side}, num_hidden_layers {layers} or a width {sizes:?} is too large");
-    }
-    Ok(config)
+/// The tower in the `vision_config` of a checkpoint.
+pub(super) fn part(value: Value, ignored: &[String]) -> Result<Network> {
+    let network = Network::of_part(&value)?;
+    nothing_else("vision_config.", value, ignored)?;
+    allowed(network)
 }
 
-/// The towers that LLaVA checkpoints name most, for those that bring their weights.
-pub(super) fn known(name: &str) -> Option<VisionConfig> {
-    let image_size = match name.rsplit('/').next()? {
-        "clip-vit-large-patch14" => 224,
-        "clip-vit-large-patch14-336" => 336,
-        _ => return None,
+/// The tower that is published in a folder of its own, alone or as the half of a model.
+pub(super) fn of_folder(folder: &Path) -> Result<Network> {
+    let path = folder.join(CONFIG_FILE);
+    let find = || {
+        let mut file = Value::Object(read(&path)?);
+        let network = Network::of_file(&file)?;
+        let part = file.get_mut("vision_config").map(Value::take);
+        let place = part.as_ref().map_or("", |_| "vision_config.");
+        nothing_else(place, part.unwrap_or(file), &[])?;
+        allowed(network)
     };
-    serde_json::from_value(json!({
-        "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
-        "num_attention_heads": 16, "image_size": image_size, "patch_size": 14,
-    }))
-    .ok()
+    find().with_context(|| path.display().to_string())
 }
 
-/// How images are prepared, by the first of the folders that says it; as for CLIP where none does.
-/// `pad`: whether oblong images are made square first, whatever a folder says.
+/// A field that is not read might change what is computed.
+fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
+    let Value::Object(mut left) = value else {
+        return Ok(());
+    };
+    left.retain(|field, _| !Network::reads(field));
+    Fields::new(place, left).finish(ignored)
+}
+
+/// A tower that LLaVA's code looks through, as it looks: no norm follows its last block.
+pub(super) fn allowed(mut network: Network) -> Result<Network> {
+    if !matches!(network.layout, Layout::Clip | Layout::Siglip) {
+        let layout = network.layout;
+        bail!("a vision tower of kind {layout:?}\nhint: LLaVA looks through a CLIP or a SigLIP");
+    }
+    network.config.form.post_norm = false;
+    Ok(network)
+}
+
+/// How images are prepared, by the first of the folders that says it; as the tower's own processor
+/// does where none says it.
 pub(super) fn processor(
     folders: &[&Path],
-    config: &VisionConfig,
-    pad: bool,
+    network: &Network,
+    eyes: &Eyes,
 ) -> Result<ImageProcessor> {
     for folder in folders {
         for (file, part) in PROCESSORS {
@@ -93,37 +71,52 @@ pub(super) fn processor(
             if !path.is_file() {
                 continue;
             }
-            let map = read(&path).with_context(|| path.display().to_string())?;
-            let map = match part.map(|part| map.get(part)) {
-                None => map,
-                Some(Some(Value::Object(part))) => part.clone(),
-                Some(_) => continue,
-            };
-            return of_file(map, pad).with_context(|| path.display().to_string());
+            let at = || path.display().to_string();
+            let map = read(&path).with_context(at)?;
+            if part.is_none_or(|part| map.get(part).is_some_and(Value::is_object)) {
+                return of_file(&Value::Object(map), network, eyes).with_context(at);
+            }
         }
     }
-    let side = config.image_size;
-    let map = json!({"size": {"shortest_edge": side}, "crop_size": side});
-    of_file(map.as_object().cloned().unwrap_or_default(), pad)
+    let side = network.config.image_size;
+    let square = json!({"height": side, "width": side});
+    let file = match network.layout {
+        Layout::Siglip => json!({"size": square}),
+        _ => json!({"size": {"shortest_edge": side}, "crop_size": square}),
+    };
+    of_file(&file, network, eyes)
 }
 
-fn of_file(mut map: Map<String, Value>, pad: bool) -> Result<ImageProcessor> {
-    let kind = map.get("image_processor_type").and_then(Value::as_str);
-    if let Some(kind) = kind.filter(|kind| !kind.starts_with("CLIP") && !kind.starts_with("Llava"))
-    {
-        bail!(
-            "image_processor_type is `{kind}`, which is not supported\n\
-             hint: those of CLIP and LLaVA are"
-        );
+fn of_file(file: &Value, network: &Network, eyes: &Eyes) -> Result<ImageProcessor> {
+    let mut processor = image_processor(file, network.layout)?;
+    if eyes.pad {
+        processor.pad = Pad::Square;
     }
-    if kind.is_some_and(|kind| kind.starts_with("LlavaNext")) {
-        bail!("image_processor_type is that of llava_next, whose tiles are not supported yet");
+    let published = Published {
+        layout: network.layout,
+        config: network.config.clone(),
+        processor,
+    };
+    published.check()?;
+    let processor = published.processor;
+    let inner = file.get("image_processor").unwrap_or(file);
+    let class = inner.get("image_processor_type").and_then(Value::as_str);
+    match &eyes.pinpoints {
+        Some(pinpoints) => {
+            let said = inner.get("image_grid_pinpoints").filter(|v| !v.is_null());
+            if said.is_some_and(|said| *said != json!(pinpoints)) {
+                bail!(
+                    "image_grid_pinpoints are not those of {CONFIG_FILE}\n\
+                     hint: check that both files come from the same repository"
+                );
+            }
+            AnyRes::new(processor.clone(), pinpoints.clone())?;
+        }
+        None if class.is_some_and(|class| class.starts_with("LlavaNext")) => bail!(
+            "image_processor_type is that of llava_next, the checkpoint is none\n\
+             hint: check that both files come from the same repository"
+        ),
+        None => {}
     }
-    let pad = pad || map.remove("do_pad") == Some(Value::Bool(true));
-    // A field that is null is as one that is absent, and `pad` is ours alone.
-    map.retain(|name, value| !value.is_null() && name != "pad");
-    if pad {
-        map.insert("pad".to_owned(), "square".into());
-    }
-    Ok(serde_json::from_value(Value::Object(map))?)
+    Ok(processor)
 }

@@ -32,36 +32,95 @@ pub(super) fn is_known(config: &Value) -> bool {
     model.and_then(layout).is_some()
 }
 
+/// A network as a configuration describes it, without the preparation of its images.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// How its tensors are named.
+    pub layout: Layout,
+    /// Its sizes.
+    pub config: VisionConfig,
+}
+
+/// The fields of a vision configuration that are read, and two that change no feature.
+const READ: [&str; 14] = [
+    "model_type",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_channels",
+    "image_size",
+    "patch_size",
+    "layer_norm_eps",
+    "hidden_act",
+    "mlp_ratio",
+    "use_swiglu_ffn",
+    "vision_use_head",
+    "vocab_size",
+];
+
+impl Network {
+    /// Reads an encoder's own `config.json`: a vision model's, or that of a model of images and text.
+    pub fn of_file(config: &Value) -> Result<Self, PublishedError> {
+        let whole = Section::whole(FILE, config)?;
+        let Some(model) = whole.get::<String>("model_type")? else {
+            let expected = MODELS.map(|(name, _)| name).join(", ");
+            return Err(whole.error(
+                "model_type",
+                format!("is missing, expected one of {expected}"),
+            ));
+        };
+        let mut sections = Vec::new();
+        if matches!(model.as_str(), "clip" | "siglip") {
+            // Files of 2021 say in the second what they want; it goes before the first, as in `transformers`.
+            for field in ["vision_config", "vision_config_dict"] {
+                sections.extend(whole.inner(field)?);
+            }
+        } else {
+            sections.push(whole.clone());
+        }
+        Self::read(&whole, &model, &sections)
+    }
+
+    /// Reads the `vision_config` of another model's `config.json`, such as `LLaVA`'s, where a CLIP is meant if no
+    /// `model_type` says what is.
+    pub fn of_part(vision_config: &Value) -> Result<Self, PublishedError> {
+        let part = Section::part(FILE, "vision_config", vision_config)?;
+        let model = part.get::<String>("model_type")?;
+        let model = model.unwrap_or_else(|| "clip_vision_model".to_owned());
+        Self::read(&part, &model, std::slice::from_ref(&part))
+    }
+
+    /// Whether a field of a vision configuration is read here, or is known to change nothing.
+    pub fn reads(field: &str) -> bool {
+        READ.contains(&field)
+    }
+
+    fn read(
+        named: &Section<'_>,
+        model: &str,
+        sections: &[Section<'_>],
+    ) -> Result<Self, PublishedError> {
+        let Some(layout) = layout(model) else {
+            let expected = MODELS.map(|(name, _)| name).join(", ");
+            let what = format!("is \"{model}\", expected one of {expected}");
+            return Err(named.error("model_type", what));
+        };
+        let mut config = defaults(layout);
+        for section in sections {
+            read(section, layout, &mut config)?;
+        }
+        config.validate()?;
+        Ok(Self { layout, config })
+    }
+}
+
 /// Reads `config.json`, and the preprocessor's file for its architecture.
 pub(super) fn open(
     config: &Value,
     preprocessor_config: Option<&Value>,
 ) -> Result<Published, PublishedError> {
-    let whole = Section::whole(FILE, config)?;
-    let expected = || MODELS.map(|(name, _)| name).join(", ");
-    let Some(model) = whole.get::<String>("model_type")? else {
-        return Err(whole.error(
-            "model_type",
-            format!("is missing, expected one of {}", expected()),
-        ));
-    };
-    let Some(layout) = layout(&model) else {
-        let what = format!("is \"{model}\", expected one of {}", expected());
-        return Err(whole.error("model_type", what));
-    };
-    let mut sections = Vec::new();
-    if matches!(model.as_str(), "clip" | "siglip") {
-        // Files of 2021 say in the second what they want; it goes before the first, as in `transformers`.
-        for field in ["vision_config", "vision_config_dict"] {
-            sections.extend(whole.inner(field)?);
-        }
-    } else {
-        sections.push(whole);
-    }
-    let mut config = defaults(layout);
-    for section in &sections {
-        read(section, layout, &mut config)?;
-    }
+    let Network { layout, mut config } = Network::of_file(config)?;
     let Some(file) = preprocessor_config else {
         return Err(PublishedError::Missing {
             file: "preprocessor_config.json",

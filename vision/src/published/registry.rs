@@ -157,6 +157,13 @@ pub fn known(name: &str) -> Option<&'static Entry> {
     entries.find(|entry| entry.name == name || entry.repository == name)
 }
 
+/// The encoder whose repository has that name, whoever holds it: the last part of a path or hub id.
+pub fn called(name: &str) -> Option<&'static Entry> {
+    let last = |path: &'static str| path.rsplit('/').next();
+    let mut entries = ENTRIES.iter();
+    entries.find(|entry| last(entry.repository) == name.rsplit('/').next())
+}
+
 impl Entry {
     /// What its files are expected to say; with random weights it needs no files at all.
     pub fn published(&self) -> Published {
@@ -225,6 +232,9 @@ mod tests {
             assert_eq!(known(entry.repository).unwrap().name, entry.name);
         }
         assert!(known("clip").is_none());
+        let copy = called("/data/clip-vit-large-patch14-336").unwrap();
+        assert_eq!(copy.name, "clip-vit-l14-336");
+        assert!(called("nobody/clip-tiny").is_none());
     }
 
     #[test]

@@ -30,6 +30,26 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// An object that stands in a file under this field.
+    pub(super) fn part(
+        file: &'static str,
+        field: &str,
+        value: &'a Value,
+    ) -> Result<Self, PublishedError> {
+        match value.as_object() {
+            Some(fields) => Ok(Self {
+                file,
+                path: format!("{field}."),
+                fields,
+            }),
+            None => Err(PublishedError::Field {
+                file,
+                field: field.to_owned(),
+                what: "is not an object".to_owned(),
+            }),
+        }
+    }
+
     /// An object inside, where there is one.
     pub(super) fn inner(&self, field: &str) -> Result<Option<Self>, PublishedError> {
         let Some(value) = self.value(field) else {

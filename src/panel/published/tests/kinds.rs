@@ -1,0 +1,172 @@
+//! The layouts beside LLaVA 1.5 against the reference implementations:
+//! `assets/golden/make_checkpoint_kinds.py` says how they and the expected values were made.
+
+use std::collections::HashMap;
+
+use acem3_experts::decoder::{Head, KvCache, Row, Trunk};
+use acem3_experts::prompt::{Piece, Slot, StagedPrompt};
+use acem3_vision::{DecodedImage, Limits, Tiles, decode};
+use candle::{Device, Tensor};
+
+use super::{OPEN, REST, assert_near, golden, member, numbers};
+use crate::panel::eyes::Eyes;
+use crate::panel::member::Member;
+
+type Values = HashMap<String, Tensor>;
+
+fn values(folder: &str) -> Values {
+    let path = golden("checkpoints")
+        .join(folder)
+        .join("values.safetensors");
+    candle::safetensors::load(path, &Device::Cpu).unwrap()
+}
+
+fn image(name: &str) -> DecodedImage {
+    let path = golden("checkpoints/images").join(format!("{name}.png"));
+    decode(&std::fs::read(path).unwrap(), &Limits::default()).unwrap()
+}
+
+/// The prompts of a folder, by the names of their images.
+fn prompts(values: &Values) -> Vec<String> {
+    let names = values.keys().filter_map(|key| key.strip_suffix(".greedy"));
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// The last logits and the greedy tokens after a prompt with these image tokens.
+fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
+    let layers = member.decoder.num_hidden_layers;
+    let vb = member.weights.builder(&Device::Cpu);
+    let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
+    let head = Head::load(&vb, &member.decoder, 1).unwrap();
+    let text = |key: &str| match numbers(&values[key]) {
+        tokens if tokens.is_empty() => None,
+        tokens => Some(trunk.embed(&tokens).unwrap()),
+    };
+    let parts: Vec<Tensor> = [text("head"), image, text("tail")]
+        .into_iter()
+        .flatten()
+        .collect();
+    let (mut below, mut above) = (KvCache::new(1), KvCache::new(layers - 1));
+    let (mut fed, mut written) = (Tensor::cat(&parts, 0).unwrap(), Vec::new());
+    let want = numbers(&values[&format!("{name}.greedy")]);
+    while written.len() < want.len() {
+        let tokens = fed.dim(0).unwrap();
+        let row = |cache| Row { tokens, cache };
+        let top = trunk.forward_cached(&fed, &mut [row(&mut below)]).unwrap();
+        let top = head.forward_cached(&top, &mut [row(&mut above)]).unwrap();
+        let logits = head.logits(&top).unwrap();
+        if written.is_empty() {
+            let expected = &values[&format!("{name}.logits")];
+            let last = expected.dim(0).unwrap();
+            let got = logits.narrow(0, tokens - last, last).unwrap();
+            assert_near(&got, expected, &format!("{name}: logits"));
+        }
+        let last = logits.narrow(0, tokens - 1, 1).unwrap();
+        let next = last.argmax(1).unwrap().to_vec1::<u32>().unwrap()[0];
+        written.push(next);
+        fed = trunk.embed(&[next]).unwrap();
+    }
+    assert_eq!(written, want, "{name}");
+}
+
+/// Prepares every image of a folder, and holds pixels, image tokens and what follows to the reference.
+fn assert_sees(folder: &str) -> HashMap<String, usize> {
+    let (member, values) = (member(folder), values(folder));
+    let vb = member.weights.builder(&Device::Cpu);
+    let sight = member.sight.as_ref().unwrap();
+    let eyes = Eyes::load(sight, &vb, &Device::Cpu).unwrap();
+    let mut lengths = HashMap::new();
+    for name in prompts(&values) {
+        let what = |part: &str| format!("{folder}, {name}: {part}");
+        let prepared = eyes.prepare(&image(&name)).unwrap();
+        let expected = &values[&format!("{name}.pixel_values")];
+        let expected = match expected.rank() {
+            5 => expected.squeeze(0).unwrap(),
+            _ => expected.clone(),
+        };
+        assert_eq!(
+            prepared.pixel_values.dims(),
+            expected.dims(),
+            "{}",
+            what("pixels")
+        );
+        let far = (&prepared.pixel_values - &expected).unwrap().abs().unwrap();
+        let far = far.flatten_all().unwrap().max(0).unwrap();
+        let far = f64::from(far.to_scalar::<f32>().unwrap());
+        // One grey level of 255, divided by the smallest standard deviation.
+        let least = sight.processor.image_std.into_iter().fold(1.0, f64::min);
+        assert!(far <= 1.01 / 255.0 / least, "{}", what("pixels"));
+        let tiles = Tiles {
+            pixel_values: expected,
+            ..prepared
+        };
+        let tokens = eyes.tokens(&tiles).unwrap();
+        assert_near(
+            &tokens,
+            &values[&format!("{name}.image_tokens")],
+            &what("image tokens"),
+        );
+        lengths.insert(name.clone(), tokens.dim(0).unwrap());
+        assert_goes_on(&member, &values, &name, Some(tokens));
+    }
+    member.weights.all_used().unwrap();
+    lengths
+}
+
+/// The tokens of a prompt of text around an image are the reference's.
+fn assert_reads(folder: &str) {
+    let (tokenizer, values) = (&member(folder).tokenizer.text, values(folder));
+    let fixed = |text: &str| Piece::Fixed(text.to_owned());
+    let pieces = [fixed(OPEN), Piece::Image, fixed(REST)];
+    let slots = StagedPrompt::new(&pieces, tokenizer).unwrap();
+    let text = |key: &str| numbers(&values[key]).into_iter().map(Slot::Token);
+    let want: Vec<Slot> = text("head")
+        .chain([Slot::Image])
+        .chain(text("tail"))
+        .collect();
+    assert_eq!(slots.slots().collect::<Vec<_>>(), want, "{folder}");
+}
+
+#[test]
+fn llava_next_sees_images_of_every_size_in_tiles() {
+    let lengths = assert_sees("llava-next");
+    assert_eq!(lengths.len(), 6);
+    // 3 x 3 patches of the whole; two tiles side by side are 3 rows of 6 and an end, of which the
+    // padding is left out.
+    let mut different: Vec<usize> = lengths.into_values().collect();
+    different.sort_unstable();
+    different.dedup();
+    assert!(different.len() > 3, "{different:?}");
+    assert_reads("llava-next");
+}
+
+#[test]
+fn a_siglip_under_qwen2_is_looked_through() {
+    assert_sees("llava-siglip");
+    assert_reads("llava-siglip");
+}
+
+#[test]
+fn llava_med_s_own_layout_pads_and_goes_on_as_the_reference() {
+    assert_sees("llava-mistral");
+    assert_reads("llava-mistral");
+}
+
+#[test]
+fn plain_mistral_and_qwen2_go_on_as_the_reference() {
+    for folder in ["mistral", "qwen2"] {
+        let (member, values) = (member(folder), values(folder));
+        assert!(member.sight.is_none());
+        let fixed = [Piece::Fixed(format!("{OPEN}{REST}"))];
+        let slots = StagedPrompt::new(&fixed, &member.tokenizer.text).unwrap();
+        let want: Vec<Slot> = numbers(&values["head"])
+            .into_iter()
+            .map(Slot::Token)
+            .collect();
+        assert_eq!(slots.slots().collect::<Vec<_>>(), want, "{folder}");
+        assert_goes_on(&member, &values, "text", None);
+        member.weights.all_used().unwrap();
+    }
+}
