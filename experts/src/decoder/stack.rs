@@ -50,8 +50,8 @@ impl Layers {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
         // One table for all layers: for a context of 131 072 tokens it takes 67 MB.
         let context = config.max_position_embeddings;
-        let stretch = |period: f64| match config.rope_scaling {
-            Some(scaling) => scaling.stretch(period),
+        let stretch = |pair, period| match &config.rope_scaling {
+            Some(scaling) => scaling.stretch(pair, period),
             None => period,
         };
         let rotary = Rotary::stretched(config.head_size(), context, config.rope_theta, stretch);
