@@ -154,8 +154,10 @@ pub fn inspect(files: &PanelFiles, device: &Device) -> Result<Inspection> {
 impl MemberReport {
     fn of(name: &'static str, member: &Member) -> Self {
         let tensors = member.weights.tensors.values();
-        let mut dtypes: Vec<&'static str> =
-            tensors.clone().map(|t| t.identity.dtype.as_str()).collect();
+        let mut dtypes: Vec<&'static str> = tensors
+            .clone()
+            .map(|t| t.identity.encoding.name())
+            .collect();
         dtypes.sort_unstable();
         dtypes.dedup();
         Self {
@@ -196,7 +198,7 @@ impl Sizes {
         let mut seen: HashSet<&Arc<Identity>> = HashSet::new();
         for stored in members.iter().flat_map(|m| m.weights.tensors.values()) {
             let values = stored.identity.parameters();
-            let bytes = values * stored.identity.dtype.size_in_bytes();
+            let bytes = stored.identity.bytes();
             sizes.parameters += values;
             sizes.bytes += bytes;
             if seen.insert(&stored.identity) {

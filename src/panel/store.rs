@@ -1,11 +1,14 @@
 //! Where the tensors of all members are kept, equal ones once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use candle::quantized::{QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
+use super::encoding::Encoding;
 use crate::key::Digest;
 
 /// What makes two stored tensors the same: bytes, type and shape.
@@ -14,7 +17,7 @@ pub(super) struct Identity {
     /// The hash of the bytes in the file.
     pub digest: Digest,
     /// The type in the file.
-    pub dtype: DType,
+    pub encoding: Encoding,
     /// The shape.
     pub shape: Vec<usize>,
 }
@@ -23,6 +26,11 @@ impl Identity {
     /// Number of values.
     pub(super) fn parameters(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// Bytes in the file.
+    pub(super) fn bytes(&self) -> usize {
+        self.encoding.bytes(&self.shape).unwrap_or(0)
     }
 }
 
@@ -57,27 +65,20 @@ impl Store {
         &mut self,
         (file, name): (&Arc<str>, &str),
         bytes: &[u8],
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         shape: &[usize],
     ) -> Result<Stored> {
-        if !matches!(dtype, DType::F32 | DType::F16 | DType::BF16 | DType::F64) {
-            bail!(
-                "tensor `{name}` is of type {}, expected f32, f16 or bf16\n\
-                 hint: quantised weights of this kind are not read; use the original checkpoint",
-                dtype.as_str()
-            );
-        }
+        let encoding = encoding.into();
         let identity = Arc::new(Identity {
             digest: Digest::of(bytes),
-            dtype,
+            encoding,
             shape: shape.to_vec(),
         });
         let values = if let Some(values) = self.kept.get(&identity) {
             values.clone()
         } else {
-            let values = Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)
-                .and_then(|values| values.to_dtype(DType::F32))
-                .with_context(|| format!("tensor `{name}`"))?;
+            let values =
+                values(bytes, encoding, shape).with_context(|| format!("tensor `{name}`"))?;
             check_finite(name, &values)?;
             let values = values.to_device(&self.device)?;
             self.kept.insert(identity.clone(), values.clone());
@@ -89,6 +90,33 @@ impl Store {
             file: file.clone(),
         })
     }
+}
+
+/// The values of a tensor in f32, on the CPU.
+fn values(bytes: &[u8], encoding: Encoding, shape: &[usize]) -> Result<Tensor> {
+    if encoding.bytes(shape) != Some(bytes.len()) {
+        bail!(
+            "{} bytes are not those of the shape {shape:?} in {}",
+            bytes.len(),
+            encoding.name()
+        );
+    }
+    let values = match encoding {
+        Encoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {
+            Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)?.to_dtype(DType::F32)?
+        }
+        Encoding::Blocks(blocks) => {
+            let bytes = Cow::Borrowed(bytes);
+            let storage = QStorage::from_data(bytes, &Device::Cpu, blocks)?;
+            QTensor::new(storage, shape)?.dequantize(&Device::Cpu)?
+        }
+        Encoding::Plain(dtype) => bail!(
+            "it is of type {}, expected f32, f16 or bf16\n\
+             hint: quantised weights of this kind are not read; use the original checkpoint",
+            dtype.as_str()
+        ),
+    };
+    Ok(values)
 }
 
 /// An error when a tensor holds values that are no numbers: whatever is computed with them is none.

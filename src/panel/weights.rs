@@ -11,6 +11,7 @@ use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 
 use super::files::PanelFiles;
+use super::gguf;
 use super::safetensors;
 use super::store::{Identity, Store, Stored};
 use super::torch;
@@ -68,6 +69,22 @@ impl Library {
             torch::read(path, &file, &mut self.store, wanted)
         };
         let read = Arc::new(read.with_context(|| file.to_string())?);
+        self.opened.insert(known, read.clone());
+        Ok(read)
+    }
+
+    /// The hash and tensors of a GGUF file, each under the name where `place` puts it.
+    pub(super) fn of_gguf(
+        &mut self,
+        path: &Path,
+        place: impl Fn(&gguf::Info) -> Result<gguf::Place>,
+    ) -> Result<Opened> {
+        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(opened) = self.opened.get(&known) {
+            return Ok(opened.clone());
+        }
+        let file: Arc<str> = path.display().to_string().into();
+        let read = Arc::new(gguf::read(path, &file, &mut self.store, place)?);
         self.opened.insert(known, read.clone());
         Ok(read)
     }
@@ -142,11 +159,11 @@ impl Checkpoint {
         for (name, stored) in &self.tensors {
             let Identity {
                 digest,
-                dtype,
+                encoding,
                 shape,
             } = &*stored.identity;
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name} {} {shape:?} {digest}", dtype.as_str());
+            let _ = writeln!(text, "{name} {} {shape:?} {digest}", encoding.name());
         }
         Digest::of(text.as_bytes())
     }
