@@ -117,6 +117,13 @@ fn error_after(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
     said.err
 }
 
+/// The same of a file that is damaged or of a kind that is not read, with what to do about it.
+fn hinted(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
+    let error = error_after(name, damage);
+    assert!(error.contains("hint: "), "{error}");
+    error
+}
+
 fn assert_says(error: &str, words: &[&str]) {
     for word in words {
         assert!(error.contains(word), "`{word}` is not in: {error}");
@@ -135,26 +142,26 @@ fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
 
 #[test]
 fn files_that_are_cut_off_or_something_else() {
-    let short = error_after("llama-q8_0.gguf", |bytes| bytes.truncate(bytes.len() - 100));
+    let short = hinted("llama-q8_0.gguf", |bytes| bytes.truncate(bytes.len() - 100));
     assert_says(&short, &["tensor `", "cut off or changed", "hint:"]);
     for keep in [0, 3, 10, 24, 100, 5000] {
-        let header = error_after("llama-q8_0.gguf", |bytes| bytes.truncate(keep));
+        let header = hinted("llama-q8_0.gguf", |bytes| bytes.truncate(keep));
         assert_says(&header, &["cut off"]);
     }
-    let other = error_after("llama-q8_0.gguf", |bytes| put(bytes, 0, b"PK\x03\x04"));
+    let other = hinted("llama-q8_0.gguf", |bytes| put(bytes, 0, b"PK\x03\x04"));
     assert_says(&other, &["not a GGUF file", "hint:"]);
-    let old = error_after("llama-q8_0.gguf", |bytes| put(bytes, 4, &[1]));
+    let old = hinted("llama-q8_0.gguf", |bytes| put(bytes, 4, &[1]));
     assert_says(&old, &["version 1", "expected 2 or 3", "hint:"]);
 }
 
 #[test]
 fn counts_and_lengths_that_lie() {
     let huge = u64::MAX.to_le_bytes();
-    let tensors = error_after("llama-f16.gguf", |bytes| put(bytes, 8, &huge));
+    let tensors = hinted("llama-f16.gguf", |bytes| put(bytes, 8, &huge));
     assert_says(&tensors, &["18446744073709551615 tensors"]);
     let pieces = error_after("llama-f16.gguf", |bytes| put(bytes, 16, &[0xff, 0xff]));
     assert_says(&pieces, &["broken.gguf"]);
-    let key = error_after("llama-f16.gguf", |bytes| put(bytes, 24, &huge));
+    let key = hinted("llama-f16.gguf", |bytes| put(bytes, 24, &huge));
     assert_says(&key, &["header takes more"]);
     for (list, n) in [
         ("tokens", 1u64 << 60),
@@ -162,19 +169,19 @@ fn counts_and_lengths_that_lie() {
         ("scores", 1 << 62),
     ] {
         let list = format!("tokenizer.ggml.{list}");
-        let lied = error_after("llama-f16.gguf", |bytes| {
+        let lied = hinted("llama-f16.gguf", |bytes| {
             let at = after(bytes, &list) + 8;
             put(bytes, at, &n.to_le_bytes());
         });
         assert_says(&lied, &[&list]);
     }
     // A dimension of a tensor, its offset, and both so that their product wraps around.
-    let shape = error_after("llama-f16.gguf", |bytes| {
+    let shape = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 4;
         put(bytes, at, &(1u64 << 40).to_le_bytes());
     });
     assert_says(&shape, &["`blk.0.attn_q.weight`", "should take", "hint:"]);
-    let wraps = error_after("llama-f16.gguf", |bytes| {
+    let wraps = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 4;
         put(bytes, at, &(1u64 << 32).to_le_bytes());
         put(bytes, at + 8, &(1u64 << 32).to_le_bytes());
@@ -183,12 +190,12 @@ fn counts_and_lengths_that_lie() {
         &wraps,
         &["`blk.0.attn_q.weight`", "does not fit its type f16"],
     );
-    let place = error_after("llama-f16.gguf", |bytes| {
+    let place = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 24;
         put(bytes, at, &(u64::MAX - 31).to_le_bytes());
     });
     assert_says(&place, &["`blk.0.attn_q.weight`", "should take"]);
-    let inside = error_after("llama-f16.gguf", |bytes| {
+    let inside = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.1.attn_q.weight") + 24;
         put(bytes, at, &[0; 8]);
     });
@@ -197,12 +204,12 @@ fn counts_and_lengths_that_lie() {
 
 #[test]
 fn what_is_not_known_or_does_not_fit() {
-    let kind = error_after("llama-f16.gguf", |bytes| {
+    let kind = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &16u32.to_le_bytes());
     });
     assert_says(&kind, &["`blk.0.attn_q.weight`", "GGML type 16", "hint:"]);
-    let rows = error_after("llama-f16.gguf", |bytes| {
+    let rows = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &12u32.to_le_bytes());
     });
@@ -210,17 +217,17 @@ fn what_is_not_known_or_does_not_fit() {
         &rows,
         &["`blk.0.attn_q.weight`", "does not fit its type Q4_K"],
     );
-    let architecture = error_after("llama-f16.gguf", |bytes| {
+    let architecture = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "general.architecture") + 12;
         put(bytes, at, b"gemma");
     });
     assert_says(&architecture, &["`gemma`", "not supported", "hint:"]);
-    let missing = error_after("llama-f16.gguf", |bytes| {
+    let missing = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "llama.block_coun") - 1;
         put(bytes, at, b"m");
     });
     assert_says(&missing, &["does not say llama.block_count"]);
-    let unknown = error_after("llama-f16.gguf", |bytes| {
+    let unknown = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "llama.rope.dimension_coun") - 1;
         put(bytes, at, b"m");
     });
@@ -240,12 +247,12 @@ fn what_is_not_known_or_does_not_fit() {
         put(bytes, at, &1u32.to_le_bytes());
     });
     assert_says(&fewer, &["model.layers.1.", "does not use"]);
-    let words = error_after("qwen2-k.gguf", |bytes| {
+    let words = hinted("qwen2-k.gguf", |bytes| {
         let at = after(bytes, "tokenizer.ggml.pre") + 12;
         put(bytes, at, b"qwen9");
     });
     assert_says(&words, &["tokenizer.ggml.pre is `qwen9`", "hint:"]);
-    let scale = error_after("llama-q8_0.gguf", |bytes| {
+    let scale = hinted("llama-q8_0.gguf", |bytes| {
         // The scale of the last block before the last three norms is no number.
         let at = bytes.len() - 3 * 64 * 4 - 34;
         put(bytes, at, &[0xff, 0x7f]);

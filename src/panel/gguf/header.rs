@@ -60,7 +60,7 @@ impl Header {
         if tensors > PIECES || pieces > PIECES {
             bail!(
                 "it should hold {tensors} tensors and {pieces} pieces of metadata, more than \
-                 {PIECES}"
+                 {PIECES}\nhint: the file is damaged; fetch it again"
             );
         }
         let mut metadata = BTreeMap::new();
@@ -68,7 +68,7 @@ impl Header {
             let key = source.text()?;
             let value = source.value().with_context(|| format!("`{key}`"))?;
             if metadata.insert(key.clone(), value).is_some() {
-                bail!("it says `{key}` twice");
+                bail!("it says `{key}` twice\nhint: the file is damaged; fetch it again");
             }
         }
         let mut infos = Vec::new();
@@ -99,11 +99,14 @@ impl Header {
         for info in &self.tensors {
             let name = &info.name;
             if !names.insert(name) {
-                bail!("it holds a tensor `{name}` twice");
+                bail!(
+                    "it holds a tensor `{name}` twice\nhint: the file is damaged; fetch it again"
+                );
             }
             if info.offset < end || info.offset % 2 != 0 {
                 bail!(
-                    "tensor `{name}` should begin at {}, inside another",
+                    "tensor `{name}` should begin at {}, inside another\n\
+                     hint: the file is damaged; fetch it again",
                     info.offset
                 );
             }
@@ -187,7 +190,8 @@ fn info<R: Read>(source: &mut Source<R>) -> Result<Info> {
         })?;
         let bytes = encoding.bytes(&shape).with_context(|| {
             format!(
-                "its shape {shape:?} does not fit its type {}",
+                "its shape {shape:?} does not fit its type {}\n\
+                 hint: the file is damaged; fetch it again",
                 encoding.name()
             )
         })?;

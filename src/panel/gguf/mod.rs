@@ -81,7 +81,7 @@ pub(super) fn read(
 fn half_by_half(bytes: &[u8], shape: &[usize], heads: usize) -> Result<Vec<u8>> {
     let rows = shape.first().copied().unwrap_or(0);
     let whole = rows > 0 && heads > 0 && rows % (2 * heads) == 0;
-    if !whole || bytes.is_empty() || bytes.len() % rows != 0 {
+    if !whole || bytes.is_empty() || !bytes.len().is_multiple_of(rows) {
         bail!("its shape {shape:?} is not that of {heads} heads");
     }
     let (row, half) = (bytes.len() / rows, rows / heads / 2);

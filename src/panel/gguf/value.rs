@@ -57,7 +57,8 @@ impl<R: Read> Source<R> {
     pub(super) fn append(&mut self, n: u64, to: &mut Vec<u8>) -> Result<()> {
         if n > self.left {
             bail!(
-                "it is cut off: {n} bytes should follow the first {}, it has {}",
+                "it is cut off: {n} bytes should follow the first {}, it has {}\n\
+                 hint: fetch the file again",
                 self.read,
                 self.left
             );
@@ -80,7 +81,10 @@ impl<R: Read> Source<R> {
 
     fn append_header(&mut self, n: u64, to: &mut Vec<u8>) -> Result<()> {
         if self.read.saturating_add(n) > MOST {
-            bail!("its header takes more than {MOST} bytes, more than that of any model");
+            bail!(
+                "its header takes more than {MOST} bytes, more than that of any model\n\
+                 hint: the file is damaged; fetch it again"
+            );
         }
         self.append(n, to)
     }
@@ -147,8 +151,12 @@ fn width(kind: u32) -> Result<u64> {
         2 | 3 => Ok(2),
         4..=6 => Ok(4),
         10..=12 => Ok(8),
-        ARRAY => bail!("a list of lists, which no model has"),
-        other => bail!("a value of the unknown kind {other}"),
+        ARRAY => {
+            bail!("a list of lists, which no model has\nhint: take another file of this model")
+        }
+        other => {
+            bail!("a value of the unknown kind {other}\nhint: the file is damaged; fetch it again")
+        }
     }
 }
 
@@ -167,7 +175,7 @@ fn number(kind: u32, bytes: &[u8]) -> Result<Json> {
         1 => Some((bits as i8).into()),
         3 => Some((bits as i16).into()),
         5 => Some((bits as i32).into()),
-        11 => Some((bits as i64).into()),
+        11 => Some((bits.cast_signed()).into()),
         6 => {
             let text = f32::from_bits(bits as u32).to_string();
             text.parse().ok().and_then(float)

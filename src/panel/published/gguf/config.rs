@@ -38,7 +38,7 @@ const HARMLESS: [&str; 5] = [
 pub(super) fn architecture(header: &Header) -> Result<&'static str> {
     let name = header
         .text("general.architecture")?
-        .context("it does not say general.architecture")?;
+        .context("it does not say general.architecture\nhint: the file is no model's")?;
     if let Some(parts) = header.number("split.count")?
         && parts > 1
     {
@@ -80,7 +80,8 @@ pub(super) fn decoder(
     let mut fields = translated(header, &prefix, of_model)?;
     let shape = |name: &str| header.tensor(name).map(|info| info.shape.as_slice());
     let rows = shape("token_embd.weight").and_then(|shape| shape.first());
-    let rows = rows.context("it has no tensor `token_embd.weight`")?;
+    let rows =
+        rows.context("it has no tensor `token_embd.weight`\nhint: the file is no model's")?;
     let has = |name: &str| shape(name).is_some();
     fields.insert("vocab_size".to_owned(), json!(rows));
     // The output layer is written where it is not the embedding.
@@ -126,7 +127,10 @@ fn translated(
             Some(value) => {
                 fields.insert(ours.to_owned(), value);
             }
-            None if needed => bail!("it does not say {prefix}{theirs}"),
+            None if needed => bail!(
+                "it does not say {prefix}{theirs}\n\
+                 hint: convert the original checkpoint again with today's llama.cpp"
+            ),
             None => {}
         }
     }

@@ -45,10 +45,18 @@ struct Tokens<'a> {
     kinds: Vec<u64>,
 }
 
+/// What a file leaves out.
+fn unsaid(key: &str) -> String {
+    format!(
+        "the file does not say {key}\n\
+         hint: convert the original checkpoint again with today's llama.cpp"
+    )
+}
+
 /// The tokenizer of a file whose embedding has `most` rows.
 pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
     let kind = header.text("tokenizer.ggml.model")?;
-    match kind.context("the file does not say tokenizer.ggml.model")? {
+    match kind.with_context(|| unsaid("tokenizer.ggml.model"))? {
         "llama" => pieces(header, &Tokens::read(header, most)?),
         "gpt2" => bytes(header, &Tokens::read(header, most)?),
         other => bail!(
@@ -61,7 +69,7 @@ impl<'a> Tokens<'a> {
     fn read(header: &'a Header, most: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
         let list = header.list(key)?;
-        let list = list.with_context(|| format!("the file does not say {key}"))?;
+        let list = list.with_context(|| unsaid(key))?;
         if list.len > most {
             bail!(
                 "it has {} tokens, the embedding has {most} rows\n\
@@ -100,7 +108,7 @@ impl<'a> Tokens<'a> {
 fn pieces(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
     let scores = header.list(key)?;
-    let scores = scores.with_context(|| format!("the file does not say {key}"))?;
+    let scores = scores.with_context(|| unsaid(key))?;
     let scores = scores.numbers().context(key)?;
     if scores.len() != tokens.texts.len() {
         bail!(
@@ -129,7 +137,7 @@ fn pieces(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
 fn bytes(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let name = header.text("tokenizer.ggml.pre")?;
-    let manner = Manner::named(name.context("the file does not say tokenizer.ggml.pre")?)?;
+    let manner = Manner::named(name.with_context(|| unsaid("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
     let vocabulary: Vocab = ids.map(|(text, id)| ((*text).to_owned(), id)).collect();
     let bpe = BPE::builder()
@@ -179,7 +187,7 @@ fn bytes(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
 fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
     let list = header.list(key)?;
-    let list = list.with_context(|| format!("the file does not say {key}"))?;
+    let list = list.with_context(|| unsaid(key))?;
     if list.len / PAIRS > tokens {
         bail!("{key} says {} pairs of {tokens} tokens", list.len);
     }
