@@ -136,7 +136,7 @@ impl<R: Read> Source<R> {
         } else {
             let n = len
                 .checked_mul(width(kind)?)
-                .context("a list is too long")?;
+                .context("a list is too long\nhint: the file is damaged; fetch it again")?;
             self.append_header(n, &mut bytes)?;
         }
         let len = usize::try_from(len)?;
