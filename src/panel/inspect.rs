@@ -98,7 +98,7 @@ pub struct TrunkReport {
     pub layers: usize,
 }
 
-/// Parameters and bytes, in the files' types and as they are computed with (f32).
+/// Parameters and bytes, in the files' types and as they are kept (f32, or the blocks of a file).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sizes {
     /// Values of all members, each counted for itself.
@@ -204,7 +204,8 @@ impl Sizes {
             if seen.insert(&stored.identity) {
                 sizes.parameters_shared += values;
                 sizes.bytes_shared += bytes;
-                sizes.bytes_loaded += values * stored.values.dtype().size_in_bytes();
+                let kept = &stored.values;
+                sizes.bytes_loaded += kept.elem_count() * kept.dtype().size_in_bytes();
             }
         }
         sizes

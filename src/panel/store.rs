@@ -4,12 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use acem3_experts::ops::unpacked;
 use anyhow::{Context, Result, bail};
-use candle::quantized::{QStorage, QTensor};
+use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
 use super::encoding::Encoding;
 use crate::key::Digest;
+
+/// Rows of blocks that are looked through at once.
+const ROWS: usize = 256;
 
 /// What makes two stored tensors the same: bytes, type and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +43,8 @@ impl Identity {
 pub(super) struct Stored {
     /// What it is.
     pub identity: Arc<Identity>,
-    /// Its values in f32, whatever the type in the file.
+    /// Its values in f32, whatever the type in the file; a matrix of blocks on the CPU as the bytes
+    /// of its rows.
     pub values: Tensor,
     /// The file it was read from, as messages name it.
     pub file: Arc<str>,
@@ -77,10 +82,17 @@ impl Store {
         let values = if let Some(values) = self.kept.get(&identity) {
             values.clone()
         } else {
-            let values =
-                values(bytes, encoding, shape).with_context(|| format!("tensor `{name}`"))?;
-            check_finite(name, &values)?;
-            let values = values.to_device(&self.device)?;
+            let context = || format!("tensor `{name}`");
+            let values = match (encoding, shape) {
+                (Encoding::Blocks(blocks), &[rows, columns]) if self.device.is_cpu() => {
+                    packed(name, bytes, blocks, (rows, columns)).with_context(context)?
+                }
+                _ => {
+                    let values = values(bytes, encoding, shape).with_context(context)?;
+                    check_finite(name, &values)?;
+                    values.to_device(&self.device)?
+                }
+            };
             self.kept.insert(identity.clone(), values.clone());
             values
         };
@@ -90,6 +102,30 @@ impl Store {
             file: file.clone(),
         })
     }
+}
+
+/// The rows of a matrix of blocks as they are, found to hold numbers a few rows at a time.
+///
+/// # Shapes
+/// `(rows, bytes of a row)`.
+fn packed(
+    name: &str,
+    bytes: &[u8],
+    blocks: GgmlDType,
+    (rows, columns): (usize, usize),
+) -> Result<Tensor> {
+    if Encoding::Blocks(blocks).bytes(&[rows, columns]) != Some(bytes.len()) || bytes.is_empty() {
+        bail!(
+            "{} bytes are not {rows} rows of {columns} values",
+            bytes.len()
+        );
+    }
+    let kept = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
+    for start in (0..rows).step_by(ROWS) {
+        let some = kept.narrow(0, start, ROWS.min(rows - start))?;
+        check_finite(name, &unpacked(&some, blocks, columns)?)?;
+    }
+    Ok(kept)
 }
 
 /// The values of a tensor in f32, on the CPU.

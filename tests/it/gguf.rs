@@ -54,6 +54,8 @@ fn a_file_is_a_panel_and_says_what_it_is_made_of() {
     let file = fs::metadata(&path).unwrap().len();
     let bytes = sum(&found, "bytes_shared");
     assert!(bytes < file && bytes > file - 20_000, "{bytes} of {file}");
+    // In memory they stay as they are.
+    assert_eq!(sum(&found, "bytes_loaded"), bytes);
     assert_eq!(found["trunks"][0]["shared_layers"], 1);
 
     let said = judge(&folder, &path, "out");
