@@ -139,7 +139,7 @@ pub struct JudgeArgs {
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// The panel that judges: its folder, the folder of a published checkpoint (LLaVA, Llama,
-    /// Mistral, Qwen2), a .toml file that names four, or `owner/name[@revision]` on the hub; without
+    /// Mistral, Qwen2) or the .gguf file of one (text alone), a .toml file that names four, or `owner/name[@revision]` on the hub; without
     /// it, the small one inside this program
     #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
     pub panel: Option<String>,

@@ -241,9 +241,13 @@ fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     let check = format!("`acem3 data check {path}` says what is wrong with each");
     let reason = anyhow::Error::msg(reason.to_owned());
     Err(reason.context(format!(
-        "{path}: none of {} could be judged\nhint: {}",
+        "{path}: none of {} could be judged\n{}hint: {check}",
         plural(counts.records, "record"),
-        if hint.is_empty() { &check } else { hint }
+        if hint.is_empty() {
+            String::new()
+        } else {
+            format!("hint: {hint}\n")
+        }
     )))
 }
 

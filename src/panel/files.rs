@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::published::is_gguf;
 use super::spec::PANEL_FILE;
 use crate::hub::{self, HubFlags, HubStamp};
 
@@ -51,7 +52,7 @@ pub enum PanelFiles {
     Folder(PathBuf),
     /// A file that names the four members' checkpoints.
     Members(PathBuf),
-    /// A published checkpoint, all four members at once.
+    /// A published checkpoint, all four members at once: its folder, or its GGUF file.
     Checkpoint(PathBuf),
 }
 
@@ -89,21 +90,27 @@ impl PanelFiles {
                 Self::Members(path.to_owned())
             });
         }
+        if path.is_file() && is_gguf(path) {
+            return Ok(Self::Checkpoint(path.to_owned()));
+        }
         if !path.is_dir() {
             bail!(
                 "--panel {panel}: there is no such folder\n\
-                 hint: name a folder with a {PANEL_FILE}, a published checkpoint's folder, or a \
-                 .toml file that names four; or leave --panel out for the embedded panel"
+                 hint: name a folder with a {PANEL_FILE}, a published checkpoint's folder or .gguf \
+                 file, or a .toml file that names four; or leave --panel out for the embedded panel"
             );
         }
         if path.join(PANEL_FILE).is_file() {
             return Ok(Self::Folder(path.to_owned()));
         }
+        if let Some(only) = only_gguf(path) {
+            return Ok(Self::Checkpoint(only));
+        }
         if path.join(CONFIG_FILE).is_file() {
             return Ok(Self::Checkpoint(path.to_owned()));
         }
         bail!(
-            "--panel {panel}: it holds no {PANEL_FILE} and no {CONFIG_FILE}\n\
+            "--panel {panel}: it holds no {PANEL_FILE}, no {CONFIG_FILE} and not one .gguf file\n\
              hint: a panel is what `acem3 train` writes into its folder `panel`, or a checkpoint \
              with {CONFIG_FILE}, weights and tokenizer"
         );
@@ -160,5 +167,17 @@ impl PanelFiles {
                 self.path(name).display().to_string()
             }
         }
+    }
+}
+
+/// The GGUF file of a folder that holds one and no other weights.
+fn only_gguf(folder: &Path) -> Option<PathBuf> {
+    let paths = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path());
+    let ends = |path: &PathBuf, end: &str| path.extension().is_some_and(|e| e == end);
+    let weights = |path: &PathBuf| ends(path, "safetensors") || ends(path, "bin");
+    let found: Vec<PathBuf> = paths.filter(|p| is_gguf(p) || weights(p)).collect();
+    match found.as_slice() {
+        [only] if is_gguf(only) => Some(only.clone()),
+        _ => None,
     }
 }

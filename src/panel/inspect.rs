@@ -102,7 +102,7 @@ pub struct TrunkReport {
     pub layers: usize,
 }
 
-/// Parameters and bytes, in the files' types and as they are computed with (f32).
+/// Parameters and bytes, in the files' types and as they are kept (f32, or the blocks of a file).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sizes {
     /// Values of all members, each counted for itself.
@@ -158,8 +158,10 @@ pub fn inspect(files: &PanelFiles, device: &Device) -> Result<Inspection> {
 impl MemberReport {
     fn of(name: &'static str, member: &Member) -> Self {
         let tensors = member.weights.tensors.values();
-        let mut dtypes: Vec<&'static str> =
-            tensors.clone().map(|t| t.identity.dtype.as_str()).collect();
+        let mut dtypes: Vec<&'static str> = tensors
+            .clone()
+            .map(|t| t.identity.encoding.name())
+            .collect();
         dtypes.sort_unstable();
         dtypes.dedup();
         Self {
@@ -219,13 +221,14 @@ impl Sizes {
         let mut seen: HashSet<&Arc<Identity>> = HashSet::new();
         for stored in members.iter().flat_map(|m| m.weights.tensors.values()) {
             let values = stored.identity.parameters();
-            let bytes = values * stored.identity.dtype.size_in_bytes();
+            let bytes = stored.identity.bytes();
             sizes.parameters += values;
             sizes.bytes += bytes;
             if seen.insert(&stored.identity) {
                 sizes.parameters_shared += values;
                 sizes.bytes_shared += bytes;
-                sizes.bytes_loaded += values * stored.values.dtype().size_in_bytes();
+                let kept = &stored.values;
+                sizes.bytes_loaded += kept.elem_count() * kept.dtype().size_in_bytes();
             }
         }
         sizes

@@ -1,4 +1,5 @@
-//! A small TOML file that names the four members, each a folder with a published checkpoint.
+//! A small TOML file that names the four members, each a folder with a published checkpoint, or a
+//! GGUF file.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ struct Seats {
     conclusion: Seat,
 }
 
-/// A folder, or a folder with what is particular about it.
+/// A folder or GGUF file, or one with what is particular about it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Seat {
@@ -56,6 +57,7 @@ enum Seat {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Described {
+    #[serde(alias = "file")]
     folder: PathBuf,
     /// Leave the eyes of the checkpoint aside.
     #[serde(default)]
@@ -116,10 +118,10 @@ impl MembersFile {
         let seats = [expression, medical_knowledge, patient_relevance, conclusion];
         for (name, seat) in MEMBERS.iter().zip(seats) {
             let folder = base.join(seat.folder());
-            if !folder.is_dir() {
+            if !folder.is_dir() && !Source::plain(folder.clone()).is_gguf() {
                 bail!(
-                    "{}: members.{name}: there is no folder {}\n\
-                     hint: folders are relative to the file that names them",
+                    "{}: members.{name}: there is no folder and no .gguf file {}\n\
+                     hint: names are relative to the file that names them",
                     path.display(),
                     folder.display()
                 );

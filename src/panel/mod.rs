@@ -4,8 +4,10 @@
 //! folder with a `panel.toml`; published checkpoints are read too, one or four of them.
 
 mod bench;
+mod encoding;
 mod eyes;
 mod files;
+mod gguf;
 mod group;
 mod inspect;
 mod load;

@@ -59,9 +59,14 @@ impl Recipe {
                 Self::published(file.asking(path), &sources, &mut library)?
             }
             PanelFiles::Checkpoint(folder) => {
-                let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
-                let asking = MembersFile::default_asking(name.unwrap_or_default());
                 let source = Source::plain(folder.clone());
+                let name = if source.is_gguf() {
+                    folder.file_stem()
+                } else {
+                    folder.file_name()
+                };
+                let name = name.map(|n| n.to_string_lossy().into_owned());
+                let asking = MembersFile::default_asking(name.unwrap_or_default());
                 Self::published(asking, &MEMBERS.map(|_| source.clone()), &mut library)?
             }
         };

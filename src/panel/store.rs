@@ -1,12 +1,19 @@
 //! Where the tensors of all members are kept, equal ones once.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use acem3_experts::ops::unpacked;
 use anyhow::{Context, Result, bail};
+use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
+use super::encoding::Encoding;
 use crate::key::Digest;
+
+/// Rows of blocks that are looked through at once.
+const ROWS: usize = 256;
 
 /// What makes two stored tensors the same: bytes, type and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +21,7 @@ pub(super) struct Identity {
     /// The hash of the bytes in the file.
     pub digest: Digest,
     /// The type in the file.
-    pub dtype: DType,
+    pub encoding: Encoding,
     /// The shape.
     pub shape: Vec<usize>,
 }
@@ -24,6 +31,11 @@ impl Identity {
     pub(super) fn parameters(&self) -> usize {
         self.shape.iter().product()
     }
+
+    /// Bytes in the file.
+    pub(super) fn bytes(&self) -> usize {
+        self.encoding.bytes(&self.shape).unwrap_or(0)
+    }
 }
 
 /// A tensor with where it came from.
@@ -31,7 +43,8 @@ impl Identity {
 pub(super) struct Stored {
     /// What it is.
     pub identity: Arc<Identity>,
-    /// Its values in f32, whatever the type in the file.
+    /// Its values in f32, whatever the type in the file; a matrix of blocks on the CPU as the bytes
+    /// of its rows.
     pub values: Tensor,
     /// The file it was read from, as messages name it.
     pub file: Arc<str>,
@@ -57,29 +70,29 @@ impl Store {
         &mut self,
         (file, name): (&Arc<str>, &str),
         bytes: &[u8],
-        dtype: DType,
+        encoding: impl Into<Encoding>,
         shape: &[usize],
     ) -> Result<Stored> {
-        if !matches!(dtype, DType::F32 | DType::F16 | DType::BF16 | DType::F64) {
-            bail!(
-                "tensor `{name}` is of type {}, expected f32, f16 or bf16\n\
-                 hint: quantised weights of this kind are not read; use the original checkpoint",
-                dtype.as_str()
-            );
-        }
+        let encoding = encoding.into();
         let identity = Arc::new(Identity {
             digest: Digest::of(bytes),
-            dtype,
+            encoding,
             shape: shape.to_vec(),
         });
         let values = if let Some(values) = self.kept.get(&identity) {
             values.clone()
         } else {
-            let values = Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)
-                .and_then(|values| values.to_dtype(DType::F32))
-                .with_context(|| format!("tensor `{name}`"))?;
-            check_finite(name, &values)?;
-            let values = values.to_device(&self.device)?;
+            let context = || format!("tensor `{name}`");
+            let values = match (encoding, shape) {
+                (Encoding::Blocks(blocks), &[rows, columns]) if self.device.is_cpu() => {
+                    packed(name, bytes, blocks, (rows, columns)).with_context(context)?
+                }
+                _ => {
+                    let values = values(bytes, encoding, shape).with_context(context)?;
+                    check_finite(name, &values)?;
+                    values.to_device(&self.device)?
+                }
+            };
             self.kept.insert(identity.clone(), values.clone());
             values
         };
@@ -89,6 +102,57 @@ impl Store {
             file: file.clone(),
         })
     }
+}
+
+/// The rows of a matrix of blocks as they are, found to hold numbers a few rows at a time.
+///
+/// # Shapes
+/// `(rows, bytes of a row)`.
+fn packed(
+    name: &str,
+    bytes: &[u8],
+    blocks: GgmlDType,
+    (rows, columns): (usize, usize),
+) -> Result<Tensor> {
+    if Encoding::Blocks(blocks).bytes(&[rows, columns]) != Some(bytes.len()) || bytes.is_empty() {
+        bail!(
+            "{} bytes are not {rows} rows of {columns} values",
+            bytes.len()
+        );
+    }
+    let kept = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
+    for start in (0..rows).step_by(ROWS) {
+        let some = kept.narrow(0, start, ROWS.min(rows - start))?;
+        check_finite(name, &unpacked(&some, blocks, columns)?)?;
+    }
+    Ok(kept)
+}
+
+/// The values of a tensor in f32, on the CPU.
+fn values(bytes: &[u8], encoding: Encoding, shape: &[usize]) -> Result<Tensor> {
+    if encoding.bytes(shape) != Some(bytes.len()) {
+        bail!(
+            "{} bytes are not those of the shape {shape:?} in {}",
+            bytes.len(),
+            encoding.name()
+        );
+    }
+    let values = match encoding {
+        Encoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {
+            Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)?.to_dtype(DType::F32)?
+        }
+        Encoding::Blocks(blocks) => {
+            let bytes = Cow::Borrowed(bytes);
+            let storage = QStorage::from_data(bytes, &Device::Cpu, blocks)?;
+            QTensor::new(storage, shape)?.dequantize(&Device::Cpu)?
+        }
+        Encoding::Plain(dtype) => bail!(
+            "it is of type {}, expected f32, f16 or bf16\n\
+             hint: quantised weights of this kind are not read; use the original checkpoint",
+            dtype.as_str()
+        ),
+    };
+    Ok(values)
 }
 
 /// An error when a tensor holds values that are no numbers: whatever is computed with them is none.

@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use acem3_experts::ops::BLOCKS;
 use anyhow::{Context, Result, bail};
 use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 
+use super::encoding::Encoding;
 use super::files::PanelFiles;
+use super::gguf;
 use super::safetensors;
 use super::store::{Identity, Store, Stored};
 use super::torch;
@@ -68,6 +71,22 @@ impl Library {
             torch::read(path, &file, &mut self.store, wanted)
         };
         let read = Arc::new(read.with_context(|| file.to_string())?);
+        self.opened.insert(known, read.clone());
+        Ok(read)
+    }
+
+    /// The hash and tensors of a GGUF file, each under the name where `place` puts it.
+    pub(super) fn of_gguf(
+        &mut self,
+        path: &Path,
+        place: impl Fn(&gguf::Info) -> Result<gguf::Place>,
+    ) -> Result<Opened> {
+        let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(opened) = self.opened.get(&known) {
+            return Ok(opened.clone());
+        }
+        let file: Arc<str> = path.display().to_string().into();
+        let read = Arc::new(gguf::read(path, &file, &mut self.store, place)?);
         self.opened.insert(known, read.clone());
         Ok(read)
     }
@@ -142,11 +161,11 @@ impl Checkpoint {
         for (name, stored) in &self.tensors {
             let Identity {
                 digest,
-                dtype,
+                encoding,
                 shape,
             } = &*stored.identity;
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name} {} {shape:?} {digest}", dtype.as_str());
+            let _ = writeln!(text, "{name} {} {shape:?} {digest}", encoding.name());
         }
         Digest::of(text.as_bytes())
     }
@@ -210,6 +229,14 @@ pub(super) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
         .count()
 }
 
+/// A tensor's own name where `name` asks for its blocks (`Matrix::load`), and their type.
+fn asked(name: &str) -> Option<(&str, Encoding)> {
+    BLOCKS.iter().find_map(|(blocks, ending)| {
+        let own = name.strip_suffix(ending)?.strip_suffix('.')?;
+        Some((own, Encoding::Blocks(*blocks)))
+    })
+}
+
 impl SimpleBackend for Checkpoint {
     fn get(
         &self,
@@ -221,7 +248,8 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
-            let file = self.tensors.get(name).map_or("", |stored| &stored.file);
+            let own = asked(name).map_or(name, |(own, _)| own);
+            let file = self.tensors.get(own).map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {} member's tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
@@ -232,15 +260,21 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let Some(stored) = self.tensors.get(name) else {
+        let own = asked(name).map_or(name, |(own, _)| own);
+        let Some(stored) = self.tensors.get(own) else {
             candle::bail!("the {} member has no tensor `{name}`", self.name);
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.insert(name.to_owned());
+        used.insert(own.to_owned());
         Ok(stored.values.clone())
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
+        match asked(name) {
+            Some((own, encoding)) => self.tensors.get(own).is_some_and(|stored| {
+                stored.identity.encoding == encoding && stored.values.dtype() == DType::U8
+            }),
+            None => self.tensors.contains_key(name),
+        }
     }
 }

@@ -81,13 +81,15 @@ fn a_folder_of_cases_goes_on_after_every_fault() {
     ]);
     let (cases, problems) = read(dir.path(), &OpenOptions::default());
     let ids: Vec<_> = cases.iter().map(|c| (c.id.as_str(), c.line)).collect();
-    assert_eq!(ids, [("a", 1), ("4", 6), ("6", 8)]);
+    assert_eq!(ids, [("a", 1), ("4", 6), ("5", 7), ("6", 8)]);
+    // Labels that do not fit cost no verdict.
+    assert_eq!(cases[2].labels, None);
     assert_eq!(
         cases[0].image,
         Some(ImageSource::File(dir.path().join("images/a.png")))
     );
     assert_eq!(cases[0].extra["more"], 1);
-    assert_eq!(models(&cases[2]), ["p", "q"]);
+    assert_eq!(models(&cases[3]), ["p", "q"]);
     let found: Vec<_> = problems
         .iter()
         .map(|p| (p.line, p.id.as_deref().unwrap_or("-")))

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::cache::{KvCache, LayerCache};
 use super::config::DecoderConfig;
-use crate::ops::{Rotary, Visibility, linear, masked_softmax, rope};
+use crate::ops::{Matrix, Rotary, Visibility, masked_softmax, rope};
 
 /// The sequences whose tokens lie one after the other in a step's rows.
 pub(super) enum Sequences<'a> {
@@ -29,10 +29,10 @@ pub(super) enum Sequences<'a> {
 
 #[derive(Clone, Debug)]
 pub(super) struct Attention {
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    output: Tensor,
+    query: Matrix,
+    key: Matrix,
+    value: Matrix,
+    output: Matrix,
     /// Of query, key and value.
     biases: Option<[Tensor; 3]>,
     output_bias: Option<Tensor>,
@@ -67,10 +67,10 @@ impl Attention {
             None
         };
         Ok(Self {
-            query: vb.get((heads * d, c), "q_proj.weight")?,
-            key: vb.get((kv_heads * d, c), "k_proj.weight")?,
-            value: vb.get((kv_heads * d, c), "v_proj.weight")?,
-            output: vb.get((c, heads * d), "o_proj.weight")?,
+            query: Matrix::load(vb, (heads * d, c), "q_proj.weight")?,
+            key: Matrix::load(vb, (kv_heads * d, c), "k_proj.weight")?,
+            value: Matrix::load(vb, (kv_heads * d, c), "v_proj.weight")?,
+            output: Matrix::load(vb, (c, heads * d), "o_proj.weight")?,
             biases,
             output_bias,
             rotary: rotary.clone(),
@@ -91,9 +91,15 @@ impl Attention {
             }
         };
         let bias = |i: usize| self.biases.as_ref().and_then(|biases| biases.get(i));
-        let q = linear(x, &self.query, bias(0))?.reshape((n, self.heads, d))?;
-        let k = linear(x, &self.key, bias(1))?.reshape((n, self.kv_heads, d))?;
-        let v = linear(x, &self.value, bias(2))?.reshape((n, self.kv_heads, d))?;
+        let q = self.query.linear(x, bias(0))?.reshape((n, self.heads, d))?;
+        let k = self
+            .key
+            .linear(x, bias(1))?
+            .reshape((n, self.kv_heads, d))?;
+        let v = self
+            .value
+            .linear(x, bias(2))?
+            .reshape((n, self.kv_heads, d))?;
         let q = rope(&q, &positions, &self.rotary)?;
         let k = rope(&k, &positions, &self.rotary)?;
         let mixed = match sequences {
@@ -110,7 +116,7 @@ impl Attention {
                 self.cached([&q, &k, &v], counts, caches, layer)?
             }
         };
-        linear(&mixed, &self.output, self.output_bias.as_ref())
+        self.output.linear(&mixed, self.output_bias.as_ref())
     }
 
     /// Query heads grouped under their key head: `(b·t, h, d)` to `(b, h_kv, g·t, d)`.

@@ -126,7 +126,9 @@ impl DecoderConfig {
         if self.sliding_window == Some(0) {
             return Err("sliding_window is 0, a token sees at least itself".to_owned());
         }
-        self.rope_scaling
-            .map_or(Ok(()), super::rope_scaling::RopeScaling::check)
+        match &self.rope_scaling {
+            Some(scaling) => scaling.check(d),
+            None => Ok(()),
+        }
     }
 }

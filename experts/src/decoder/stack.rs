@@ -4,14 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle::{DType, Result, Tensor, bail};
+use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::attention::Sequences;
 use super::cache::KvCache;
 use super::config::DecoderConfig;
 use super::layer::Layer;
-use crate::ops::{Rotary, Visibility, linear, rms_norm};
+use crate::ops::{Matrix, Rotary, Visibility, rms_norm};
 
 /// What whole sequences see of themselves, for a forward pass without caches.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ impl Layers {
     fn load(vb: &VarBuilder, config: &DecoderConfig, range: Range<usize>) -> Result<Self> {
         // One table for all layers: for a context of 131 072 tokens it takes 67 MB.
         let context = config.max_position_embeddings;
-        let stretch = |period: f64| match config.rope_scaling {
-            Some(scaling) => scaling.stretch(period),
+        let stretch = |pair, period| match &config.rope_scaling {
+            Some(scaling) => scaling.stretch(pair, period),
             None => period,
         };
         let rotary = Rotary::stretched(config.head_size(), context, config.rope_theta, stretch);
@@ -106,7 +106,7 @@ impl Layers {
 /// The part of the decoder that the members of a panel share.
 #[derive(Clone, Debug)]
 pub struct Trunk {
-    embedding: Tensor,
+    embedding: Matrix,
     layers: Layers,
 }
 
@@ -115,7 +115,8 @@ impl Trunk {
     pub fn load(vb: &VarBuilder, config: &DecoderConfig, depth: usize) -> Result<Self> {
         let vb = vb.pp("model");
         Ok(Self {
-            embedding: vb.get(
+            embedding: Matrix::load(
+                &vb,
                 (config.vocab_size, config.hidden_size),
                 "embed_tokens.weight",
             )?,
@@ -133,8 +134,7 @@ impl Trunk {
     /// # Shapes
     /// `n` ids to `(n, c)`.
     pub fn embed(&self, tokens: &[u32]) -> Result<Tensor> {
-        let ids = Tensor::new(tokens, self.embedding.device())?;
-        self.embedding.index_select(&ids, 0)?.to_dtype(DType::F32)
+        self.embedding.rows(tokens)
     }
 
     /// The hidden states at the trunk's top, without caches.
@@ -159,7 +159,7 @@ impl Trunk {
 pub struct Head {
     layers: Layers,
     norm: Tensor,
-    output: Tensor,
+    output: Matrix,
     eps: f64,
 }
 
@@ -172,9 +172,9 @@ impl Head {
             layers: Layers::load(&model, config, depth..config.num_hidden_layers)?,
             norm: model.get(config.hidden_size, "norm.weight")?,
             output: if config.tie_word_embeddings {
-                model.get(shape, "embed_tokens.weight")?
+                Matrix::load(&model, shape, "embed_tokens.weight")?
             } else {
-                vb.get(shape, "lm_head.weight")?
+                Matrix::load(vb, shape, "lm_head.weight")?
             },
             eps: config.rms_norm_eps,
         })
@@ -206,6 +206,7 @@ impl Head {
     /// # Shapes
     /// `(n, c)` to `(n, v)`.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        linear(&rms_norm(hidden, &self.norm, self.eps)?, &self.output, None)
+        let normed = rms_norm(hidden, &self.norm, self.eps)?;
+        self.output.linear(&normed, None)
     }
 }

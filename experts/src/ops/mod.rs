@@ -8,6 +8,7 @@
 mod cross_entropy;
 mod linear;
 mod masked_softmax;
+mod matrix;
 mod rms_norm;
 mod rope;
 mod swiglu;
@@ -15,6 +16,7 @@ mod swiglu;
 pub use cross_entropy::{cross_entropy, log_probabilities};
 pub use linear::linear;
 pub use masked_softmax::{Visibility, masked_softmax};
+pub use matrix::{BLOCKS, Matrix, unpacked};
 pub use rms_norm::rms_norm;
 pub use rope::{Rotary, rope};
 pub use swiglu::swiglu;

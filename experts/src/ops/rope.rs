@@ -19,13 +19,19 @@ pub struct Rotary {
 impl Rotary {
     /// Tables for heads of size `d` and `context` places, with base `theta`.
     pub fn new(d: usize, context: usize, theta: f64) -> Self {
-        Self::stretched(d, context, theta, |period| period)
+        Self::stretched(d, context, theta, |_, period| period)
     }
 
-    /// Tables whose pairs turn as slowly as `stretch` makes of their period (places per radian).
-    pub fn stretched(d: usize, context: usize, theta: f64, stretch: impl Fn(f64) -> f64) -> Self {
+    /// Tables whose pairs turn as slowly as `stretch` makes of their place in the head and their
+    /// period (places per radian).
+    pub fn stretched(
+        d: usize,
+        context: usize,
+        theta: f64,
+        stretch: impl Fn(usize, f64) -> f64,
+    ) -> Self {
         let half = d / 2;
-        let period = |pair: usize| stretch(theta.powf(2.0 * pair as f64 / d as f64));
+        let period = |pair: usize| stretch(pair, theta.powf(2.0 * pair as f64 / d as f64));
         let periods: Vec<f64> = (0..half).map(period).collect();
         let angle = |i: usize| {
             let (place, pair) = (i / half.max(1), i % half.max(1));

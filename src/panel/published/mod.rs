@@ -5,6 +5,7 @@
 mod config;
 mod decoder;
 mod fields;
+mod gguf;
 mod names;
 mod sentencepiece;
 mod shards;
@@ -30,7 +31,7 @@ use config::Published;
 /// A checkpoint's folder, and what a panel's file says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The folder.
+    /// The folder, or the GGUF file.
     pub folder: PathBuf,
     /// Leave its eyes aside.
     pub text_only: bool,
@@ -54,8 +55,17 @@ impl Source {
         }
     }
 
+    /// Whether it is one GGUF file.
+    pub(super) fn is_gguf(&self) -> bool {
+        is_gguf(&self.folder) && self.folder.is_file()
+    }
+
     /// Reads the checkpoint.
     pub(super) fn load(&self, name: &str, library: &mut Library) -> Result<Member> {
+        if self.is_gguf() {
+            let file = || self.folder.display().to_string();
+            return gguf::load(self, name, library).with_context(file);
+        }
         let path = self.folder.join(CONFIG_FILE);
         let file = path.display().to_string();
         let published = json(&path)
@@ -99,6 +109,12 @@ impl Source {
             weights,
         })
     }
+}
+
+/// Whether a file is one of GGUF by its name.
+pub(super) fn is_gguf(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
 }
 
 /// A JSON file that is one object. Files of settings are small; a larger one is none.

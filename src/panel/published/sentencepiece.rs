@@ -20,24 +20,49 @@ use tokenizers::{AddedToken, Tokenizer};
 const SPACE: &str = "\u{2581}";
 /// Kinds of pieces.
 const UNKNOWN: u64 = 2;
-const CONTROL: u64 = 3;
-const USER: u64 = 4;
+pub(super) const CONTROL: u64 = 3;
+pub(super) const USER: u64 = 4;
 /// Longest piece in bytes; `SentencePiece` makes none of more than 16 letters by itself.
 const LONGEST: usize = 4096;
 /// The kind of model that joins pairs.
 const PAIRS: u64 = 2;
 
 /// What counts in a model's file.
-struct Model {
-    pieces: Vec<(String, u64)>,
-    kind: u64,
-    byte_fallback: bool,
-    unknown: usize,
-    start: usize,
-    prefix: bool,
+pub(super) struct Model {
+    /// Its pieces and their kinds, by their ids.
+    pub pieces: Vec<(String, u64)>,
+    /// The score of each piece, the best being joined first; where it is empty, the first is best.
+    pub scores: Vec<f64>,
+    /// The kind of model.
+    pub kind: u64,
+    /// Whether letters that it does not know are spelled in bytes.
+    pub byte_fallback: bool,
+    /// The id of the piece for what it cannot spell.
+    pub unknown: usize,
+    /// The id of the piece that texts begin with.
+    pub start: usize,
+    /// Whether texts are read as if a space stood before them.
+    pub prefix: bool,
     /// The rules by which it changes letters before all else; empty for none.
     charsmap: usize,
     collapses: bool,
+}
+
+impl Default for Model {
+    /// No pieces; all else as in a file that does not say it.
+    fn default() -> Self {
+        Self {
+            pieces: Vec::new(),
+            scores: Vec::new(),
+            kind: 1,
+            byte_fallback: false,
+            unknown: 0,
+            start: 1,
+            prefix: true,
+            charsmap: 0,
+            collapses: true,
+        }
+    }
 }
 
 /// The tokenizer of a model's file. `start`: whether texts begin with the beginning-of-sequence token.
@@ -57,32 +82,50 @@ pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
             model.charsmap
         );
     }
-    let merges = merges(&model.pieces);
-    let (unknown, _) = model
-        .pieces
-        .get(model.unknown)
-        .context("no unknown piece")?;
-    let ids = (0u32..).zip(&model.pieces);
-    let vocabulary: Vocab = ids.map(|(id, (piece, _))| (piece.clone(), id)).collect();
-    let bpe = BPE::builder()
-        .vocab_and_merges(vocabulary, merges)
-        .unk_token(unknown.clone())
-        .fuse_unk(true)
-        .byte_fallback(model.byte_fallback)
-        .build()
-        .map_err(|error| anyhow!("{error}"))?;
-    let mut tokenizer = Tokenizer::new(bpe);
-    dress(&mut tokenizer, &model)?;
-    if let (true, Some((piece, CONTROL))) = (start, model.pieces.get(model.start)) {
-        let id = u32::try_from(model.start)?;
-        let template = TemplateProcessing::builder()
-            .try_single(format!("{piece} $A"))
-            .map_err(|error| anyhow!("{error}"))?
-            .special_tokens(vec![(piece.clone(), id)])
-            .build()?;
-        tokenizer.with_post_processor(Some(template));
+    model.tokenizer(start)
+}
+
+impl Model {
+    /// What a GGUF file says of such a model (llama.cpp's `llm_tokenizer_spm`): pairs, and spaces
+    /// left as they are.
+    pub(super) fn of_gguf(pieces: Vec<(String, u64)>, scores: Vec<f64>) -> Self {
+        Self {
+            pieces,
+            scores,
+            kind: PAIRS,
+            byte_fallback: true,
+            collapses: false,
+            ..Self::default()
+        }
     }
-    Ok(tokenizer)
+
+    /// The tokenizer. `start`: whether texts begin with the beginning-of-sequence token.
+    pub(super) fn tokenizer(&self, start: bool) -> Result<Tokenizer> {
+        let merges = merges(&self.pieces, &self.scores);
+        let unknown = self.pieces.get(self.unknown);
+        let (unknown, _) = unknown.context("no unknown piece")?;
+        let ids = (0u32..).zip(&self.pieces);
+        let vocabulary: Vocab = ids.map(|(id, (piece, _))| (piece.clone(), id)).collect();
+        let bpe = BPE::builder()
+            .vocab_and_merges(vocabulary, merges)
+            .unk_token(unknown.clone())
+            .fuse_unk(true)
+            .byte_fallback(self.byte_fallback)
+            .build()
+            .map_err(|error| anyhow!("{error}"))?;
+        let mut tokenizer = Tokenizer::new(bpe);
+        dress(&mut tokenizer, self)?;
+        if let (true, Some((piece, CONTROL))) = (start, self.pieces.get(self.start)) {
+            let id = u32::try_from(self.start)?;
+            let template = TemplateProcessing::builder()
+                .try_single(format!("{piece} $A"))
+                .map_err(|error| anyhow!("{error}"))?
+                .special_tokens(vec![(piece.clone(), id)])
+                .build()?;
+            tokenizer.with_post_processor(Some(template));
+        }
+        Ok(tokenizer)
+    }
 }
 
 /// Spaces in and out, and the control tokens.
@@ -122,12 +165,21 @@ fn dress(tokenizer: &mut Tokenizer, model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// All pairs of pieces that make a piece, those of earlier pieces first
+/// All pairs of pieces that make a piece, those of better pieces first, else of earlier ones
 /// (`generate_merges` in transformers' `tokenization_utils_base.py`).
-fn merges(pieces: &[(String, u64)]) -> Vec<(String, String)> {
+fn merges(pieces: &[(String, u64)], scores: &[f64]) -> Vec<(String, String)> {
+    let score = |place: &usize| scores.get(*place).copied().unwrap_or(0.0);
+    let mut best: Vec<usize> = (0..pieces.len()).collect();
+    best.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    let mut ranks = vec![0; pieces.len()];
+    for (rank, place) in best.into_iter().enumerate() {
+        if let Some(slot) = ranks.get_mut(place) {
+            *slot = rank;
+        }
+    }
     let ids: HashMap<&str, usize> = pieces.iter().map(|(p, _)| p.as_str()).zip(0..).collect();
     let mut merges = Vec::new();
-    for (whole, (piece, _)) in pieces.iter().enumerate() {
+    for (whole, (piece, _)) in ranks.into_iter().zip(pieces) {
         let cuts = piece.char_indices().skip(1);
         let mut pairs: Vec<(usize, usize, &str, &str)> = cuts
             .filter_map(|(cut, _)| {
@@ -147,16 +199,7 @@ fn merges(pieces: &[(String, u64)]) -> Vec<(String, String)> {
 
 impl Model {
     fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut model = Self {
-            pieces: Vec::new(),
-            kind: 1,
-            byte_fallback: false,
-            unknown: 0,
-            start: 1,
-            prefix: true,
-            charsmap: 0,
-            collapses: true,
-        };
+        let mut model = Self::default();
         for field in Message(bytes) {
             match field? {
                 (1, Value::Bytes(piece)) => model.pieces.push(self::piece(piece)?),
@@ -301,8 +344,13 @@ mod tests {
     #[test]
     fn pairs_of_earlier_pieces_come_first() {
         let pieces = ["a", "b", "ab", "aba", "ba"].map(|p| (p.to_owned(), 1));
-        let merges = merges(&pieces);
-        let joined: Vec<String> = merges.iter().map(|(l, r)| format!("{l}+{r}")).collect();
-        assert_eq!(joined, ["a+b", "a+ba", "ab+a", "b+a"]);
+        let joined = |scores: &[f64]| -> Vec<String> {
+            let merges = merges(&pieces, scores);
+            merges.iter().map(|(l, r)| format!("{l}+{r}")).collect()
+        };
+        assert_eq!(joined(&[]), ["a+b", "a+ba", "ab+a", "b+a"]);
+        // Better ones before earlier ones.
+        let scores = [0.0, 0.0, -3.0, -2.0, -1.0];
+        assert_eq!(joined(&scores), ["b+a", "a+ba", "ab+a", "a+b"]);
     }
 }

@@ -1,0 +1,75 @@
+//! The names that tensors have in GGUF files, and those that the crates load
+//! (`tensor_mapping.py` of the `gguf` package).
+
+use acem3_experts::decoder::DecoderConfig;
+
+/// The table of rotary factors, which is a setting and no weight.
+pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
+
+/// The parts of a layer.
+const PARTS: [(&str, &str); 9] = [
+    ("attn_norm", "input_layernorm"),
+    ("attn_q", "self_attn.q_proj"),
+    ("attn_k", "self_attn.k_proj"),
+    ("attn_v", "self_attn.v_proj"),
+    ("attn_output", "self_attn.o_proj"),
+    ("ffn_norm", "post_attention_layernorm"),
+    ("ffn_gate", "mlp.gate_proj"),
+    ("ffn_up", "mlp.up_proj"),
+    ("ffn_down", "mlp.down_proj"),
+];
+
+/// The crates' name of a tensor. One that no layer knows keeps its name, so that it is found to be
+/// of no use.
+pub(super) fn ours(name: &str) -> String {
+    match name {
+        "token_embd.weight" => return "model.embed_tokens.weight".to_owned(),
+        "output_norm.weight" => return "model.norm.weight".to_owned(),
+        "output.weight" => return "lm_head.weight".to_owned(),
+        _ => {}
+    }
+    let part = || {
+        let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
+        let (part, kind) = rest.split_once('.')?;
+        let (_, ours) = PARTS.iter().find(|(theirs, _)| *theirs == part)?;
+        Some(format!("model.layers.{layer}.{ours}.{kind}"))
+    };
+    part().unwrap_or_else(|| name.to_owned())
+}
+
+/// The heads of queries or keys, whose rows llama.cpp rearranges in models of the llama
+/// architecture, biases too.
+pub(super) fn rearranged(name: &str, architecture: &str, decoder: &DecoderConfig) -> Option<usize> {
+    if architecture != "llama" {
+        return None;
+    }
+    match name.strip_prefix("blk.")?.split_once('.')?.1 {
+        "attn_q.weight" | "attn_q.bias" => Some(decoder.num_attention_heads),
+        "attn_k.weight" | "attn_k.bias" => Some(decoder.kv_heads()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_layer_knows_keeps_its_name() {
+        for (theirs, name) in [
+            (
+                "blk.11.attn_q.bias",
+                "model.layers.11.self_attn.q_proj.bias",
+            ),
+            (
+                "blk.0.ffn_norm.weight",
+                "model.layers.0.post_attention_layernorm.weight",
+            ),
+            ("output.weight", "lm_head.weight"),
+            ("blk.0.ffn_gate_exps.weight", "blk.0.ffn_gate_exps.weight"),
+            ("mm.0.weight", "mm.0.weight"),
+        ] {
+            assert_eq!(ours(theirs), name);
+        }
+    }
+}
