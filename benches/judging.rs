@@ -9,11 +9,11 @@
 use std::path::Path;
 
 use acem3::cases::{self, OpenOptions};
+use acem3::device::Place;
 use acem3::images::Images;
 use acem3::judge::{Judge as _, PairJob};
 use acem3::panel::{Bench, Options, Panel, PanelFiles};
 use acem3_vision::Limits;
-use candle::Device;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Every pair of the demo.
@@ -34,7 +34,7 @@ fn demo() -> anyhow::Result<Vec<PairJob>> {
 
 /// The embedded panel, which remembers nothing yet.
 fn fresh(single_order: bool) -> anyhow::Result<Bench> {
-    let panel = Panel::load(&PanelFiles::Embedded, false, &Device::Cpu)?;
+    let panel = Panel::load(&PanelFiles::Embedded, false, &Place::cpu())?;
     Ok(Bench::new(panel, Options { single_order }))
 }
 

@@ -2,10 +2,14 @@
 //!
 //! Only types live here; what a command does is in [`crate::commands`].
 
+mod data;
 mod encoders;
+mod panel;
 mod train;
 
+pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs};
 pub use encoders::EncodersArgs;
+pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
 
 use std::path::PathBuf;
@@ -149,6 +153,9 @@ pub struct JudgeArgs {
     /// Where to compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceArg,
+    /// The type in which a panel's matrices are kept; half the memory in f16 or bf16, and other verdicts
+    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
+    pub dtype: DtypeArg,
     /// How many pairs are judged at once; it moves the speed and the memory, never a verdict
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -202,6 +209,17 @@ pub enum ProgressArg {
     None,
 }
 
+/// The type of matrices in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DtypeArg {
+    /// Single precision
+    F32,
+    /// Half precision, as most checkpoints of LLaVA are stored
+    F16,
+    /// Half precision with the range of single
+    Bf16,
+}
+
 /// Where to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceArg {
@@ -228,61 +246,6 @@ impl FromStr for DeviceArg {
                 .ok_or_else(|| "expected auto, cpu, cuda or cuda:<number>".to_owned()),
         }
     }
-}
-
-/// `acem3 data`.
-#[derive(Args, Clone, Debug)]
-pub struct DataArgs {
-    /// What to do with data.
-    #[command(subcommand)]
-    pub command: DataCommand,
-}
-
-/// The commands of `acem3 data`.
-#[derive(Clone, Debug, Subcommand)]
-pub enum DataCommand {
-    /// Draw images with known lesions, ask about them, and answer well and badly on purpose
-    ///
-    /// The right verdict on every criterion is known by rule and written as labels, so that any
-    /// judge can be tested with them: does it look at the image?
-    Phantoms(PhantomArgs),
-    /// Read cases without judging them, decode their images, and list every problem
-    ///
-    /// Exits with 1 when there is one.
-    Check(CheckArgs),
-}
-
-/// `acem3 data phantoms`.
-#[derive(Args, Clone, Debug)]
-pub struct PhantomArgs {
-    /// The folder to write `cases.jsonl` and `images/` into
-    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
-    pub out: PathBuf,
-    /// How many cases
-    #[arg(long, default_value_t = 12, env = "ACEM3_N")]
-    pub n: u64,
-    /// The seed: equal seeds give equal files
-    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
-    pub seed: u64,
-}
-
-/// `acem3 data check`.
-#[derive(Args, Clone, Debug)]
-pub struct CheckArgs {
-    /// What to read.
-    #[command(flatten)]
-    pub source: SourceArgs,
-    /// How many responses a case needs
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        env = "ACEM3_MIN_RESPONSES"
-    )]
-    pub min_responses: usize,
-    /// The form of the list on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -318,29 +281,4 @@ mod tests {
         assert!(percent("101").is_err());
         assert!(percent("NaN").is_err());
     }
-}
-
-/// `acem3 panel`.
-#[derive(Args, Clone, Debug)]
-pub struct PanelArgs {
-    /// What to do with a panel.
-    #[command(subcommand)]
-    pub command: PanelCommand,
-}
-
-/// The commands of `acem3 panel`.
-#[derive(Clone, Debug, Subcommand)]
-pub enum PanelCommand {
-    /// Load a panel and list its members, sizes, tokenizers, encoders and hashes
-    Inspect(PanelInspectArgs),
-}
-
-/// `acem3 panel inspect`.
-#[derive(Args, Clone, Debug)]
-pub struct PanelInspectArgs {
-    /// The panel, as for `acem3 judge --panel`; without it, the small one inside this program
-    pub panel: Option<String>,
-    /// The form of the list on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
 }

@@ -1,13 +1,44 @@
-//! Where a panel computes.
+//! Where a panel computes, and how its weights are kept there.
 
 use anyhow::{Result, bail};
-use candle::Device;
+use candle::{DType, Device};
 
-use crate::cli::DeviceArg;
+use crate::cli::{DeviceArg, DtypeArg};
+
+/// The place of a panel's weights.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The device.
+    pub device: Device,
+    /// The type of matrices in memory. Sums are taken in f32, and all that is no matrix is kept so.
+    pub dtype: DType,
+}
+
+impl Place {
+    /// The CPU, weights in f32.
+    pub fn cpu() -> Self {
+        Self {
+            device: Device::Cpu,
+            dtype: DType::F32,
+        }
+    }
+
+    /// The place that `--device` and `--dtype` ask for.
+    pub fn open(device: DeviceArg, dtype: DtypeArg) -> Result<Self> {
+        Ok(Self {
+            device: open(device)?,
+            dtype: match dtype {
+                DtypeArg::F32 => DType::F32,
+                DtypeArg::F16 => DType::F16,
+                DtypeArg::Bf16 => DType::BF16,
+            },
+        })
+    }
+}
 
 /// The device that `--device` asks for. `auto` takes the first GPU a build with CUDA finds, else
 /// the CPU; a device named outright is never exchanged for another.
-pub fn open(device: DeviceArg) -> Result<Device> {
+fn open(device: DeviceArg) -> Result<Device> {
     match device {
         DeviceArg::Cpu => Ok(Device::Cpu),
         DeviceArg::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceArg, Format, HubFlags};
+use super::{DeviceArg, DtypeArg, Format, HubFlags};
 
 /// Training and its measures.
 #[derive(Args, Clone, Debug)]
@@ -61,6 +61,9 @@ pub struct TrainEvalArgs {
     /// Where to compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceArg,
+    /// The type in which a panel's matrices are kept; half the memory in f16 or bf16, and other verdicts
+    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
+    pub dtype: DtypeArg,
     /// The form of the figures
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,

@@ -11,7 +11,7 @@ use crate::cases::{self, Reason, Source, SourceKind};
 use crate::cli::{Format, JudgeArgs, Verbosity};
 use crate::clock::rfc3339;
 use crate::commands::{root, unheeded};
-use crate::device;
+use crate::device::Place;
 use crate::exit::Exit;
 use crate::folder::{holds_records, unused};
 use crate::hub::HubStamp;
@@ -113,9 +113,9 @@ fn load_judge(
         let judge = ScriptedJudge::parse(script, args.single_order, args.scores_only)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let device = device::open(args.device)?;
+    let place = Place::open(args.device, args.dtype)?;
     let (files, hub) = PanelFiles::locate(panel, &args.hub, verbosity.quiet)?;
-    let panel = Panel::load(&files, args.scores_only, &device)?;
+    let panel = Panel::load(&files, args.scores_only, &place)?;
     let options = Options {
         single_order: args.single_order,
     };

@@ -22,7 +22,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Data(args) => data::run(args, cli.verbosity),
         Command::Encoders(args) => encoders::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
-        Command::Panel(args) => panel::run(args),
+        Command::Panel(args) => panel::run(args, cli.verbosity),
     }
 }
 

@@ -1,22 +1,21 @@
 //! `acem3 panel`: what a panel is made of.
 
-use candle::Device;
-
 use super::print;
-use crate::cli::{Format, PanelArgs, PanelCommand, PanelInspectArgs};
+use crate::cli::{Format, PanelArgs, PanelCommand, PanelInspectArgs, Verbosity};
+use crate::device::Place;
 use crate::exit::Exit;
 use crate::panel::{PanelFiles, inspect};
 
 /// Runs the command.
-pub(super) fn run(args: &PanelArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
-        PanelCommand::Inspect(args) => show(args),
+        PanelCommand::Inspect(args) => show(args, verbosity),
     }
 }
 
-fn show(args: &PanelInspectArgs) -> anyhow::Result<Exit> {
-    let files = PanelFiles::find(args.panel.as_deref())?;
-    let found = inspect(&files, &Device::Cpu)?;
+fn show(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let (files, _) = PanelFiles::locate(args.panel.as_deref(), &args.hub, verbosity.quiet)?;
+    let found = inspect(&files, &Place::cpu())?;
     let text = match args.format {
         Format::Text => found.text(),
         Format::Json => serde_json::to_string_pretty(&found)? + "\n",

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, Verbosity};
-use crate::device;
+use crate::device::Place;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::measure::{self, Plan};
@@ -37,9 +37,9 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 }
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let device = device::open(args.device)?;
+    let place = Place::open(args.device, args.dtype)?;
     let (files, _) = PanelFiles::locate(args.panel.as_deref(), &args.hub, verbosity.quiet)?;
-    let panel = Panel::load(&files, false, &device)?;
+    let panel = Panel::load(&files, false, &place)?;
     let mut judge = Bench::new(
         panel,
         Options {

@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 
 use super::group::Group;
 use super::load::Panel;
+use candle::DType;
+
 use crate::cases::Reason;
 use crate::images::LoadedImage;
 use crate::judge::{Judge, PairJob, Unscored};
@@ -260,7 +262,7 @@ impl Judge for Bench {
     }
 
     fn device(&self) -> String {
-        match self.panel.device.location() {
+        match self.panel.place.device.location() {
             candle::DeviceLocation::Cpu => "cpu".to_owned(),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
@@ -281,6 +283,10 @@ impl Judge for Bench {
             "analyses"
         };
         provenance.insert("engine".to_owned(), "greedy f32, version 1".to_owned());
+        if self.panel.place.dtype != DType::F32 {
+            let dtype = self.panel.place.dtype.as_str();
+            provenance.insert("weights".to_owned(), dtype.to_owned());
+        }
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
         provenance

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use candle::Device;
+
 use serde::Serialize;
 
 use super::files::PanelFiles;
@@ -13,6 +13,7 @@ use super::group::{Group, together, trunk_layers};
 use super::member::{Member, Sight};
 use super::recipe::{MEMBERS, Recipe};
 use super::store::Identity;
+use crate::device::Place;
 use crate::key::judge_digest;
 
 /// A panel's parts.
@@ -118,8 +119,8 @@ pub struct Sizes {
 }
 
 /// Reads a panel, puts it together to find out whether it fits, and says what it is made of.
-pub fn inspect(files: &PanelFiles, device: &Device) -> Result<Inspection> {
-    let recipe = Recipe::read(files, device)?;
+pub fn inspect(files: &PanelFiles, place: &Place) -> Result<Inspection> {
+    let recipe = Recipe::read(files, place)?;
     let groups = together(&recipe.members);
     let settings = acem3_experts::generate::Settings {
         analysis_tokens: recipe.asking.analysis_tokens,
@@ -137,7 +138,13 @@ pub fn inspect(files: &PanelFiles, device: &Device) -> Result<Inspection> {
                 .max()
                 .unwrap_or(0),
         });
-        Group::new(&recipe.members, group, &recipe.asking, settings, device)?;
+        Group::new(
+            &recipe.members,
+            group,
+            &recipe.asking,
+            settings,
+            &place.device,
+        )?;
     }
     let layout = serde_json::to_value(recipe.asking.layout).context("the layout")?;
     Ok(Inspection {

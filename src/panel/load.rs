@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::device::Place;
 use acem3_experts::generate::Settings;
 use anyhow::Result;
-use candle::Device;
 
 use super::files::PanelFiles;
 use super::group::{Group, together};
@@ -18,30 +18,31 @@ pub struct Panel {
     /// Hashes of everything that can move a verdict.
     pub(super) hashes: BTreeMap<String, String>,
     pub(super) settings: Settings,
-    pub(super) device: Device,
+    pub(super) place: Place,
 }
 
 impl Panel {
-    /// Loads a panel's files onto a device.
-    pub fn load(files: &PanelFiles, scores_only: bool, device: &Device) -> Result<Self> {
+    /// Loads a panel's files to a place.
+    pub fn load(files: &PanelFiles, scores_only: bool, place: &Place) -> Result<Self> {
         let Recipe {
             asking,
             members,
             hashes,
-        } = Recipe::read(files, device)?;
+        } = Recipe::read(files, place)?;
         let settings = Settings {
             analysis_tokens: asking.analysis_tokens,
             scores_only,
         };
         let groups = together(&members).into_iter();
-        let groups = groups.map(|group| Group::new(&members, group, &asking, settings, device));
+        let groups =
+            groups.map(|group| Group::new(&members, group, &asking, settings, &place.device));
         let groups = groups.collect::<Result<_>>()?;
         Ok(Self {
             asking,
             groups,
             hashes,
             settings,
-            device: device.clone(),
+            place: place.clone(),
         })
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::{Detail, Dialogue, Layout, Rubric};
 use anyhow::{Context, Result};
-use candle::Device;
 
 use super::files::PanelFiles;
 use super::member::{Member, MemberTokenizer, Sight};
@@ -14,6 +13,7 @@ use super::members_file::MembersFile;
 use super::published::Source;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use super::weights::{Checkpoint, Library};
+use crate::device::Place;
 use crate::key::Digest;
 
 /// How the members are asked.
@@ -49,8 +49,8 @@ pub const MEMBERS: [&str; 4] = [
 
 impl Recipe {
     /// Reads all that a panel is made of.
-    pub(super) fn read(files: &PanelFiles, device: &Device) -> Result<Self> {
-        let mut library = Library::new(device);
+    pub(super) fn read(files: &PanelFiles, place: &Place) -> Result<Self> {
+        let mut library = Library::new(place);
         let mut recipe = match files {
             PanelFiles::Embedded | PanelFiles::Folder(_) => Self::own(files, &mut library)?,
             PanelFiles::Members(path) => {

@@ -10,6 +10,7 @@ use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
 use super::encoding::Encoding;
+use crate::device::Place;
 use crate::key::Digest;
 
 /// Rows of blocks that are looked through at once.
@@ -43,8 +44,8 @@ impl Identity {
 pub(super) struct Stored {
     /// What it is.
     pub identity: Arc<Identity>,
-    /// Its values in f32, whatever the type in the file; a matrix of blocks on the CPU as the bytes
-    /// of its rows.
+    /// Its values in f32, whatever the type in the file, or a matrix in the type of the store; a
+    /// matrix of blocks on the CPU as the bytes of its rows.
     pub values: Tensor,
     /// The file it was read from, as messages name it.
     pub file: Arc<str>,
@@ -52,15 +53,15 @@ pub(super) struct Stored {
 
 /// The tensors of all members.
 pub(super) struct Store {
-    device: Device,
+    place: Place,
     kept: HashMap<Arc<Identity>, Tensor>,
 }
 
 impl Store {
-    /// An empty store whose tensors lie on a device.
-    pub(super) fn new(device: &Device) -> Self {
+    /// An empty store whose tensors lie at a place.
+    pub(super) fn new(place: &Place) -> Self {
         Self {
-            device: device.clone(),
+            place: place.clone(),
             kept: HashMap::new(),
         }
     }
@@ -84,13 +85,13 @@ impl Store {
         } else {
             let context = || format!("tensor `{name}`");
             let values = match (encoding, shape) {
-                (Encoding::Blocks(blocks), &[rows, columns]) if self.device.is_cpu() => {
+                (Encoding::Blocks(blocks), &[rows, columns]) if self.place.device.is_cpu() => {
                     packed(name, bytes, blocks, (rows, columns)).with_context(context)?
                 }
                 _ => {
                     let values = values(bytes, encoding, shape).with_context(context)?;
                     check_finite(name, &values)?;
-                    values.to_device(&self.device)?
+                    self.narrowed(name, values)?.to_device(&self.place.device)?
                 }
             };
             self.kept.insert(identity.clone(), values.clone());
@@ -101,6 +102,21 @@ impl Store {
             values,
             file: file.clone(),
         })
+    }
+
+    /// A matrix in the type of the store; anything else as it is.
+    fn narrowed(&self, name: &str, values: Tensor) -> Result<Tensor> {
+        if values.rank() != 2 || self.place.dtype == values.dtype() {
+            return Ok(values);
+        }
+        let narrow = values.to_dtype(self.place.dtype)?;
+        check_finite(name, &narrow.to_dtype(DType::F32)?).with_context(|| {
+            format!(
+                "in {} it does not fit\nhint: use --dtype bf16 or f32",
+                self.place.dtype.as_str()
+            )
+        })?;
+        Ok(narrow)
     }
 }
 

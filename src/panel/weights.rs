@@ -17,6 +17,7 @@ use super::gguf;
 use super::safetensors;
 use super::store::{Identity, Store, Stored};
 use super::torch;
+use crate::device::Place;
 use crate::key::Digest;
 
 /// A file's hash and tensors.
@@ -30,9 +31,9 @@ pub(super) struct Library {
 
 impl Library {
     /// Nothing read yet.
-    pub(super) fn new(device: &Device) -> Self {
+    pub(super) fn new(place: &Place) -> Self {
         Self {
-            store: Store::new(device),
+            store: Store::new(place),
             opened: HashMap::new(),
         }
     }
@@ -94,7 +95,7 @@ impl Library {
 
 /// The tensors of one checkpoint file, in f32 on the CPU, buffers left out.
 pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
-    let opened = Library::new(&Device::Cpu).of_checkpoint(path)?;
+    let opened = Library::new(&Place::cpu()).of_checkpoint(path)?;
     let tensors = opened.1.iter();
     Ok(tensors
         .map(|(name, stored)| (name.clone(), stored.values.clone()))

@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3::judge::Judge;
+use acem3::cases::{self, OpenOptions};
+use acem3::device::Place;
+use acem3::images::Images;
+use acem3::judge::{Judge, PairJob};
 use acem3::panel::{Bench, Options, Panel, PanelFiles};
-use candle::Device;
+use acem3_vision::Limits;
+use candle::{DType, Device};
 use tempfile::TempDir;
 
 /// A copy of the embedded panel's files.
@@ -24,7 +28,7 @@ fn error_after(damage: impl Fn(&Path)) -> String {
     let dir = copy();
     damage(dir.path());
     let files = PanelFiles::Folder(dir.path().to_owned());
-    match Panel::load(&files, false, &Device::Cpu) {
+    match Panel::load(&files, false, &Place::cpu()) {
         Ok(_) => panic!("the damaged panel was loaded"),
         Err(error) => format!("{error:#}"),
     }
@@ -46,7 +50,7 @@ fn truncate(path: PathBuf, keep: usize) {
 fn a_folder_with_the_same_files_is_the_same_judge() {
     let dir = copy();
     let load = |files: &PanelFiles| {
-        let panel = Panel::load(files, false, &Device::Cpu).unwrap();
+        let panel = Panel::load(files, false, &Place::cpu()).unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
         Bench::new(
             panel,
@@ -64,7 +68,7 @@ fn a_folder_with_the_same_files_is_the_same_judge() {
 fn another_weight_or_word_is_another_name() {
     let name = |dir: &Path| {
         let files = PanelFiles::Folder(dir.to_owned());
-        let panel = Panel::load(&files, false, &Device::Cpu).unwrap();
+        let panel = Panel::load(&files, false, &Place::cpu()).unwrap();
         let options = Options {
             single_order: false,
         };
@@ -83,6 +87,43 @@ fn another_weight_or_word_is_another_name() {
     assert_ne!(names[0], names[1]);
     assert_ne!(names[0], names[2]);
     assert_ne!(names[1], names[2]);
+}
+
+/// The expected scores of the first cases of the demo, by a panel whose matrices are kept in a type.
+fn expected(dtype: DType) -> Vec<[f64; 2]> {
+    let place = Place {
+        device: Device::Cpu,
+        dtype,
+    };
+    let panel = Panel::load(&PanelFiles::Embedded, false, &place).unwrap();
+    let options = Options {
+        single_order: false,
+    };
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
+    let mut images = Images::new(demo.clone(), Limits::default());
+    let cases = cases::open(&demo, &OpenOptions::default()).unwrap();
+    let job = |case: cases::Case| PairJob {
+        image: Some(images.load(case.image.as_ref().unwrap()).unwrap()),
+        case: case.into(),
+        pair: [0, 1],
+    };
+    let jobs: Vec<PairJob> = cases.flatten().take(3).map(job).collect();
+    let verdicts = Bench::new(panel, options).judge(&jobs).unwrap();
+    let verdicts = verdicts.into_iter().map(Result::unwrap);
+    verdicts.map(|verdict| verdict.expected()).collect()
+}
+
+/// The embedded panel is stored in f16: kept so, it computes the same to the bit. In bf16 an eighth of
+/// the digits is left.
+#[test]
+fn matrices_in_half_types_give_the_values_they_hold() {
+    let whole = expected(DType::F32);
+    assert_eq!(expected(DType::F16), whole);
+    let rough = expected(DType::BF16);
+    for (rough, whole) in rough.iter().flatten().zip(whole.iter().flatten()) {
+        assert!((rough - whole).abs() < 0.5, "{rough} for {whole}");
+    }
+    assert_ne!(rough, whole);
 }
 
 #[test]

@@ -100,7 +100,10 @@ impl Matrix {
     /// `n` places to `(n, c_in)`.
     pub fn rows(&self, places: &[u32]) -> Result<Tensor> {
         match self {
-            Self::Dense(weight) => weight.index_select(&Tensor::new(places, weight.device())?, 0),
+            Self::Dense(weight) => {
+                let places = Tensor::new(places, weight.device())?;
+                weight.index_select(&places, 0)?.to_dtype(DType::F32)
+            }
             Self::Blocks {
                 bytes,
                 blocks,

@@ -36,7 +36,7 @@ fn expected() -> HashMap<String, Tensor> {
 
 fn member(folder: &str) -> Member {
     let source = Source::plain(golden("checkpoints").join(folder));
-    let mut library = Library::new(&Device::Cpu);
+    let mut library = Library::new(&crate::device::Place::cpu());
     source.load("conclusion", &mut library).unwrap()
 }
 

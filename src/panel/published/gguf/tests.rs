@@ -23,7 +23,7 @@ fn golden(name: &str) -> PathBuf {
 
 fn member(name: &str) -> Member {
     let source = Source::plain(golden(&format!("{name}.gguf")));
-    let mut library = Library::new(&Device::Cpu);
+    let mut library = Library::new(&crate::device::Place::cpu());
     source.load("conclusion", &mut library).unwrap()
 }
 
