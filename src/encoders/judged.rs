@@ -249,7 +249,6 @@ impl Base {
                 real: 0.0,
                 answering: 0.5,
                 comparing: 0.0,
-                quoting: 0.0,
                 doubting: 0.0,
                 easy: 0.0,
                 members: Vec::new(),

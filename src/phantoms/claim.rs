@@ -12,7 +12,7 @@ pub struct Claim {
     /// The assertion as a sentence with its full stop; a bare phrase is told by
     /// [`super::Defect::Bare`].
     pub sentence: String,
-    /// The assertion as a bare phrase ("No, right side").
+    /// The assertion as a bare phrase ("no, right side").
     pub bare: String,
     /// The assertion in a few words, as the analysis names it ("right side, so no"); empty when
     /// nothing is asserted.
@@ -137,7 +137,7 @@ pub(crate) fn claim(
     };
     claim.answered = told.len();
     claim.right = told.iter().filter(|fact| right(fact)).count();
-    claim.bare = capital(&bare(question, &told));
+    claim.bare = bare(question, &told);
     claim.short = short(question, &told);
     claim.sentence = sentence(question, &told, plural, rng);
     claim
@@ -278,11 +278,4 @@ fn lower(text: &str) -> String {
     letters
         .next()
         .map_or_else(String::new, |c| c.to_lowercase().chain(letters).collect())
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |c| c.to_uppercase().chain(letters).collect())
 }

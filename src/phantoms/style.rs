@@ -87,7 +87,7 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
 fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl Dice) -> (String, bool) {
     let has = |defect| defects.contains(&defect);
     if has(Defect::Bare) {
-        return (claim.bare.clone(), false);
+        return (capital(&claim.bare), false);
     }
     let (mut before, mut after, mut end): (Vec<String>, Vec<String>, Vec<String>) =
         Default::default();
@@ -210,14 +210,6 @@ pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
     format!("Claims {claimed}; the image shows {shown}: {agreement}.")
 }
 
-/// Where the finding stands in the analysis of factual accuracy, in bytes.
-pub fn place_of_finding(analysis: &str) -> Option<std::ops::Range<usize>> {
-    const BEFORE: &str = "; the image shows";
-    let start = analysis.find(BEFORE)? + BEFORE.len();
-    let end = analysis.rfind(':')?;
-    (start < end).then_some(start..end)
-}
-
 /// The final rating: the lowest of the scores, those of expression counting one point more.
 pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
@@ -237,6 +229,13 @@ pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
             score: 5,
         },
     }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |c| c.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -265,7 +264,7 @@ mod tests {
     fn a_bare_phrase_costs_form_but_not_the_final_score() {
         let claim = Claim::single("The liver is on the right.", "right", "right", true);
         let written = write(&claim, &[Defect::Bare], &mut dice(1, 2, 3));
-        assert_eq!(written.text, "right");
+        assert_eq!(written.text, "Right");
         assert_eq!(written.score(Criterion::ExpressionIntegrity), 4);
         assert_eq!(written.conclusion.analysis, "No weakness.");
         assert_eq!(written.conclusion.score, 5);

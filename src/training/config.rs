@@ -74,10 +74,6 @@ pub struct StageConfig {
     /// The share of sequences in which given claims and findings are compared, without a case.
     #[serde(default)]
     pub comparing: f64,
-    /// The share of evaluations of real answers, to any question and without the image: what they claim
-    /// is learned, and whether it agrees with a given finding.
-    #[serde(default)]
-    pub quoting: f64,
     /// The share of wrong findings put into the factual analyses of real answers, to be read and not
     /// to be learned. A small model's own findings on real images are often wrong, and its scores
     /// should allow for that.
@@ -176,14 +172,12 @@ impl TrainConfig {
                 stage.real,
                 stage.answering,
                 stage.comparing,
-                stage.quoting,
                 stage.doubting,
                 stage.easy,
             ];
             if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
                 bail!(
-                    "stage {}: real, answering, comparing, quoting, doubting and easy are \
-                     shares from \
+                    "stage {}: real, answering, comparing, doubting and easy are shares from \
                      0 to 1",
                     stage.name
                 );

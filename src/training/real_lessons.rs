@@ -160,7 +160,7 @@ impl RealLessons {
         }
         let plain = rng.random_bool(0.5);
         let responses = said.map(|(answer, right)| {
-            let claim = claim(&answer, &item.answer, right, plain, rng);
+            let claim = claim(&answer, &item.answer, right, rng);
             let defects = if plain {
                 vec![Defect::Bare]
             } else {
@@ -181,53 +181,6 @@ impl RealLessons {
             question: item.question.clone(),
             responses,
         })
-    }
-
-    /// A question with two answers that need not be any to it, and without its image: what is claimed,
-    /// and whether it agrees with a finding that is given.
-    pub(super) fn quotation(&self, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
-        let item = self.items.choose(rng)?;
-        let answers = [self.any_answer(rng)?, self.any_answer(rng)?];
-        let other = self.any_answer(rng)?;
-        let truths = [&answers[0], &answers[1], &other];
-        let truth = truths.choose(rng)?.to_lowercase();
-        let plain = rng.random_bool(0.5);
-        let responses = answers.map(|answer| {
-            let right = answer.to_lowercase() == truth;
-            let claim = claim(&answer, &truth, right, plain, rng);
-            let defects = if plain {
-                vec![Defect::Bare]
-            } else {
-                defects(rng)
-            };
-            let mut response: TaughtResponse = style::write(&claim, &defects, rng).into();
-            for rating in &mut response.ratings {
-                rating.finding_learned = false;
-            }
-            response
-        });
-        Some(TaughtPair {
-            pixels: None,
-            question: item.question.clone(),
-            responses,
-        })
-    }
-
-    /// The answer to any question, or words of several.
-    fn any_answer(&self, rng: &mut ChaCha8Rng) -> Option<String> {
-        let answer = self.items.choose(rng)?.answer.clone();
-        if rng.random_bool(0.7) {
-            return Some(answer);
-        }
-        let question = &self.items.choose(rng)?.question;
-        let mut words: Vec<&str> = question
-            .split([' ', '?'])
-            .chain(answer.split(' '))
-            .collect();
-        words.retain(|word| !word.is_empty());
-        words.shuffle(rng);
-        words.truncate(rng.random_range(1..=4));
-        Some(words.join(" "))
     }
 
     fn model_pair(
@@ -291,20 +244,20 @@ impl RealLessons {
 }
 
 /// What an answer claims, in words of its own or in a sentence.
-fn claim(answer: &str, truth: &str, right: bool, plain: bool, rng: &mut ChaCha8Rng) -> Claim {
-    let mut said = answer.trim_end_matches('.').to_owned();
+fn claim(answer: &str, truth: &str, right: bool, rng: &mut ChaCha8Rng) -> Claim {
+    let bare = answer.trim_end_matches('.');
     let sentence = match rng.random_range(0..4) {
-        0 => format!("The answer is {said}."),
-        1 => format!("It is {said}."),
-        2 => format!("The image shows {said}."),
-        _ if plain => format!("{said}."),
-        _ => {
-            said = said.to_lowercase();
-            format!("It is {said}.")
-        }
+        0 => format!("The answer is {}.", bare.to_lowercase()),
+        1 => format!("It is {}.", bare.to_lowercase()),
+        2 => format!("The image shows {}.", bare.to_lowercase()),
+        _ => format!("{bare}."),
     };
-    // The claim is quoted letter by letter.
-    Claim::single(&sentence, &said, &truth.to_lowercase(), right)
+    Claim::single(
+        &sentence,
+        &answer.to_lowercase(),
+        &truth.to_lowercase(),
+        right,
+    )
 }
 
 fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
@@ -323,8 +276,7 @@ fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
         .collect()
 }
 
-/// Puts another finding into the factual analysis, to be read and not to be learned; whether it agrees
-/// with the claim is told as it is.
+/// Puts another finding into the factual analysis, to be read and not to be learned.
 fn doubt(response: &mut TaughtResponse, claimed: &str, shown: &str) {
     let at = Criterion::ALL
         .iter()
@@ -332,16 +284,8 @@ fn doubt(response: &mut TaughtResponse, claimed: &str, shown: &str) {
     if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
         && rating.score > 0
     {
-        rating.analysis = style::finding(
-            claimed,
-            shown,
-            if claimed.eq_ignore_ascii_case(shown) {
-                5
-            } else {
-                1
-            },
-        );
-        rating.finding_learned = false;
+        rating.analysis = style::finding(claimed, shown, if claimed == shown { 5 } else { 1 });
+        rating.learned = false;
     }
 }
 

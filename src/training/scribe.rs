@@ -11,7 +11,6 @@ use anyhow::Result;
 use super::config::TrainConfig;
 use super::taught::{Pixels, TaughtPair, TaughtRating};
 use super::vocabulary::ANSWER;
-use crate::phantoms::style;
 
 /// What an error costs at a score and at an analysis, which is one of a few sentences.
 const SCORE_WEIGHT: f32 = 2.0;
@@ -190,17 +189,9 @@ impl Scribe {
             match step {
                 TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
                 TokenStep::Free => {
-                    let text = free_text(&rating.analysis);
-                    let unlearned = self.unlearned(rating, &text)?;
-                    let weight = |i: usize| {
-                        if unlearned.contains(&i) {
-                            0.0
-                        } else {
-                            analysis
-                        }
-                    };
-                    let written = self.tokenizer.free(&text)?.into_iter().enumerate();
-                    tokens.extend(written.map(|(i, t)| (t, weight(i))));
+                    let weight = if rating.learned { analysis } else { 0.0 };
+                    let text = self.tokenizer.free(&free_text(&rating.analysis))?;
+                    tokens.extend(text.into_iter().map(|t| (t, weight)));
                 }
                 TokenStep::Score(scores) => {
                     tokens.push((scores[usize::from(rating.score.min(5))], score));
@@ -209,20 +200,6 @@ impl Scribe {
             }
         }
         Ok(tokens)
-    }
-
-    /// The tokens of a finding that is not learned.
-    fn unlearned(&self, rating: &TaughtRating, text: &str) -> Result<std::ops::Range<usize>> {
-        let finding = (!rating.finding_learned)
-            .then(|| style::place_of_finding(text))
-            .flatten();
-        let Some(place) = finding else {
-            return Ok(0..0);
-        };
-        let tokens = |end: usize| -> Result<usize> {
-            Ok(self.tokenizer.free(text.get(..end).unwrap_or(text))?.len())
-        };
-        Ok(tokens(place.start)?..tokens(place.end)?)
     }
 
     fn written(&self, member: usize, ratings: &[&TaughtRating]) -> Vec<Piece> {

@@ -49,9 +49,9 @@ pub(super) struct TaughtRating {
     pub(super) analysis: String,
     /// 0 to 5.
     pub(super) score: u8,
-    /// False where the analysis tells a finding that is wrong or cannot be known: it is read and not
-    /// learned. All else is, so that a score can contradict a doubtful finding.
-    pub(super) finding_learned: bool,
+    /// False for an analysis that is known to be wrong: the score below it is still learned, so
+    /// that a score can contradict a doubtful finding.
+    pub(super) learned: bool,
 }
 
 impl TaughtRating {
@@ -60,7 +60,7 @@ impl TaughtRating {
             criterion,
             analysis: rating.analysis,
             score: rating.score,
-            finding_learned: true,
+            learned: true,
         }
     }
 }

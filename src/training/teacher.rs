@@ -107,14 +107,7 @@ impl Teacher {
             };
             return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
         }
-        let quoted = stage.quoting > 0.0 && rng.random_bool(stage.quoting);
-        let pair = match real.and_then(|r| {
-            if quoted {
-                r.quotation(&mut rng)
-            } else {
-                r.pair(stage.doubting, &mut rng)
-            }
-        }) {
+        let pair = match real.and_then(|r| r.pair(stage.doubting, &mut rng)) {
             Some(found) => found,
             None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, &mut rng)?,
         };
@@ -140,7 +133,7 @@ impl Teacher {
             phantom_lessons::responses(self.phantom_seed(), indices).collect()
         };
         let findings = responses.iter().filter_map(TaughtResponse::finding);
-        findings.filter(|r| r.finding_learned).cloned().collect()
+        findings.filter(|r| r.learned).cloned().collect()
     }
 
     fn phantom_seed(&self) -> u64 {
