@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::config::Published;
 use super::{Source, sentencepiece};
+use crate::device::Place;
 use crate::panel::member::Member;
 use crate::panel::weights::Library;
 
@@ -35,8 +36,16 @@ fn expected() -> HashMap<String, Tensor> {
 }
 
 fn member(folder: &str) -> Member {
+    member_in(folder, DType::F32)
+}
+
+/// The member whose matrices are kept in a type.
+fn member_in(folder: &str, dtype: DType) -> Member {
     let source = Source::plain(golden("checkpoints").join(folder));
-    let mut library = Library::new(&crate::device::Place::cpu());
+    let mut library = Library::new(&Place {
+        dtype,
+        ..Place::cpu()
+    });
     source.load("conclusion", &mut library).unwrap()
 }
 
@@ -46,16 +55,19 @@ fn numbers(tensor: &Tensor) -> Vec<u32> {
 }
 
 fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
-    assert_eq!(got.dims(), want.dims(), "{what}");
+    let far = distance(got, want);
+    assert!(far <= 1e-4, "{what}: {far} of the largest magnitude");
+}
+
+/// The largest difference, as a share of the largest magnitude.
+fn distance(got: &Tensor, want: &Tensor) -> f32 {
+    assert_eq!(got.dims(), want.dims());
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (got, want) = (flat(got), flat(want));
     let scale = want.iter().fold(0f32, |most, v| most.max(v.abs()));
     let far = got.iter().zip(&want).map(|(g, w)| (g - w).abs() / scale);
-    let far = far.fold(0f32, f32::max);
-    assert!(
-        scale > 0.0 && far <= 1e-4,
-        "{what}: {far} of the largest magnitude"
-    );
+    assert!(scale > 0.0);
+    far.fold(0f32, f32::max)
 }
 
 /// Both layouts of one model compute what transformers computes, from pixels to 32 tokens.
@@ -102,6 +114,33 @@ fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
             fed = trunk.embed(&[next]).unwrap();
         }
         assert_eq!(written, want, "{folder}");
+    }
+}
+
+/// Matrices in bf16 have 8 binary digits, in f16 11; so much of the reference's logits is left.
+#[test]
+fn half_types_stay_near_the_reference_s_logits() {
+    let expected = expected();
+    for (dtype, most) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+        let member = member_in("llava", dtype);
+        let vb = member.weights.builder(&Device::Cpu);
+        let sight = member.sight.as_ref().unwrap();
+        let tower = vb.pp("model.vision_tower.vision_model");
+        let tower = VisionTower::load(&tower, &sight.vision, sight.selection).unwrap();
+        let projector = Projector::load(&vb.pp("model.mm_projector"), &sight.projector).unwrap();
+        let features = tower.forward(&expected["pixel_values"]).unwrap();
+        let image = projector.forward(&features).unwrap().squeeze(0).unwrap();
+        let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
+        let head = Head::load(&vb, &member.decoder, 1).unwrap();
+        let text = |name: &str| trunk.embed(&numbers(&expected[name])).unwrap();
+        let x = Tensor::cat(&[text("head"), image.clone(), text("tail")], 0).unwrap();
+        let seen = Seen::causal(x.dim(0).unwrap());
+        let top = trunk.forward(&x, &seen).unwrap();
+        let logits = head.logits(&head.forward(&top, &seen).unwrap()).unwrap();
+        for (got, name) in [(&image, "image_tokens"), (&logits, "logits")] {
+            let far = distance(got, &expected[name]);
+            assert!(far > 0.0 && far <= most, "{dtype:?}, {name}: {far}");
+        }
     }
 }
 
