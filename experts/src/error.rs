@@ -20,7 +20,8 @@ pub enum Error {
     ScoreTokens(String),
     /// A prompt and its answer do not fit into the model's context.
     #[error(
-        "the prompt takes {prompt} tokens and its evaluation up to {answer}, the context holds {context}"
+        "the prompt takes {prompt} tokens and its evaluation up to {answer}, the context holds {context}\n\
+         hint: judge shorter texts, or take a panel with a longer context"
     )]
     TooLong {
         /// Tokens of the prompt, image tokens included.

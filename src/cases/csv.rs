@@ -112,7 +112,10 @@ fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Re
     let with_id = |fault: String| (Some(id.clone()), fault);
     if row.len() != columns.names.len() {
         let (found, expected) = (row.len(), columns.names.len());
-        let fault = format!("the row has {found} columns, expected {expected}: an unclosed quote?");
+        let fault = format!(
+            "the row has {found} columns, expected {expected}\n\
+             hint: put a text with commas or quotes into quotes, and write a quote within it as two"
+        );
         return Err(with_id(fault));
     }
     let name = cell(columns.image).map_err(with_id)?;

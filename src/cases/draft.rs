@@ -85,6 +85,7 @@ impl Assembly {
         } = draft;
         let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
         let own = !models.is_empty();
+        models.retain(|model| !model.trim().is_empty());
         models.extend(self.models().into_iter().filter(|_| !own));
         let problem = |case: &Case, fault, loss| Problem {
             loss,
@@ -122,7 +123,10 @@ impl Assembly {
             ));
         }
         if case.question.trim().is_empty() {
-            return Err("the question is empty".into());
+            return Err(
+                "the question is empty\nhint: answers are judged by the question they answer"
+                    .into(),
+            );
         }
         let mut lost = check_own(&case.responses)?;
         self.attached += self.answers.count_of(keys);
@@ -215,12 +219,14 @@ fn check_own(responses: &[Response]) -> Result<Vec<Lost>, String> {
         let (number, model) = (index + 1, &response.model);
         if model.trim().is_empty() {
             return Err(format!(
-                "response {number} has an empty `model`, expected a name"
+                "response {number} has an empty `model`, expected a name\n\
+                 hint: name the model that wrote it"
             ));
         }
         if responses.iter().take(index).any(|r| r.model == *model) {
             return Err(format!(
-                "model {model} has two responses, expected one of each model"
+                "model {model} has two responses, expected one of each model\n\
+                 hint: give each response a name of its own"
             ));
         }
         if response.text.trim().is_empty() {

@@ -53,7 +53,12 @@ pub(super) fn count(path: &Path) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    regular::open(path).with_context(|| format!("cases file {} cannot be opened", path.display()))
+    regular::open(path).with_context(|| {
+        format!(
+            "cases file {} cannot be opened\nhint: check the path and who may read it",
+            path.display()
+        )
+    })
 }
 
 /// Why a line is no case, with what can still be told of it.

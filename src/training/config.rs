@@ -125,8 +125,13 @@ fn seldom() -> f64 {
 impl TrainConfig {
     /// Reads and checks a configuration.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!(
+                "cannot read the configuration {}\n\
+                     hint: assets/mini/train.toml of this program's source is one",
+                path.display()
+            )
+        })?;
         let config: Self = toml::from_str(&text)
             .with_context(|| format!("{} is not a training configuration", path.display()))?;
         config.check().with_context(|| path.display().to_string())?;
