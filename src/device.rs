@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use candle::{DType, Device};
 
 use crate::cli::{DeviceArg, DtypeArg};
+use crate::progress::say;
 
 /// The place of a panel's weights.
 #[derive(Clone, Debug)]
@@ -42,18 +43,29 @@ fn open(device: DeviceArg) -> Result<Device> {
     match device {
         DeviceArg::Cpu => Ok(Device::Cpu),
         DeviceArg::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),
-        DeviceArg::Auto => Ok(Device::new_cuda(0).unwrap_or(Device::Cpu)),
+        DeviceArg::Auto => Ok(Device::new_cuda(0).unwrap_or_else(|error| {
+            say(&format!("computing on the CPU: {}", reason(&error)));
+            Device::Cpu
+        })),
         DeviceArg::Cuda(_) if !cfg!(feature = "cuda") => bail!(
             "--device cuda: this program was built without CUDA\n\
              hint: build it with `cargo build --release --features cuda`, or use --device cpu"
         ),
         DeviceArg::Cuda(n) => match Device::new_cuda(n) {
             Ok(device) => Ok(device),
-            Err(error) => {
-                let reason = error.to_string();
-                let reason = reason.lines().next().unwrap_or_default();
-                bail!("--device cuda:{n}: {reason}\nhint: use --device cpu")
-            }
+            Err(error) => bail!(
+                "--device cuda:{n}: {}\nhint: use --device cpu",
+                reason(&error)
+            ),
         },
     }
+}
+
+/// Why there is no such device, in words where the driver has none.
+fn reason(error: &candle::Error) -> String {
+    let text = error.to_string();
+    if text.contains("CUDA_ERROR_STUB_LIBRARY") {
+        return "there is no CUDA driver (libcuda.so.1) on this machine".to_owned();
+    }
+    text.lines().next().unwrap_or_default().to_owned()
 }
