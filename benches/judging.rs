@@ -1,7 +1,8 @@
 //! What sharing is worth in judging: the demo folder, judged in two ways side by side.
 //!
-//! `cargo bench --bench judging` prints the times; only their ratio on one machine, in one run, says
-//! anything. The verdicts of both ways are the same, which the tests hold.
+//! `RAYON_NUM_THREADS=2 cargo bench --bench judging` prints the times; only their ratio on one machine,
+//! in one run, says anything. Without that variable the tensor library asks the system for its
+//! processors at every product; the program sets it for itself. The verdicts of both ways are the same, which the tests hold.
 
 #![expect(missing_docs, reason = "criterion writes functions without any")]
 #![expect(clippy::unwrap_used, reason = "a bench that fails ends")]
