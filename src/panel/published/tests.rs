@@ -49,12 +49,12 @@ fn member_in(folder: &str, dtype: DType) -> Member {
     source.load("conclusion", &mut library).unwrap()
 }
 
-fn numbers(tensor: &Tensor) -> Vec<u32> {
+pub(super) fn numbers(tensor: &Tensor) -> Vec<u32> {
     let flat = tensor.flatten_all().unwrap().to_dtype(DType::U32).unwrap();
     flat.to_vec1().unwrap()
 }
 
-fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
+pub(super) fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
     let far = distance(got, want);
     assert!(far <= 1e-4, "{what}: {far} of the largest magnitude");
 }
@@ -70,6 +70,42 @@ fn distance(got: &Tensor, want: &Tensor) -> f32 {
     far.fold(0f32, f32::max)
 }
 
+/// Image tokens of pixels, and the decoder cut after its first layer.
+fn looked(member: &Member, pixels: &Tensor) -> (Tensor, Trunk, Head) {
+    let vb = member.weights.builder(&Device::Cpu);
+    let sight = member.sight.as_ref().unwrap();
+    let tower = vb.pp("model.vision_tower.vision_model");
+    let tower = VisionTower::load(&tower, &sight.vision, sight.selection).unwrap();
+    let projector = Projector::load(&vb.pp("model.mm_projector"), &sight.projector).unwrap();
+    let image = projector.forward(&tower.forward(pixels).unwrap()).unwrap();
+    let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
+    let head = Head::load(&vb, &member.decoder, 1).unwrap();
+    (image.squeeze(0).unwrap(), trunk, head)
+}
+
+/// The logits of an embedded prompt, and the `count` likeliest tokens after it, through the caches.
+pub(super) fn greedy(
+    (trunk, head): (&Trunk, &Head),
+    prompt: Tensor,
+    count: usize,
+) -> (Tensor, Vec<u32>) {
+    let (mut below, mut above) = (KvCache::new(trunk.depth()), KvCache::new(head.depth()));
+    let (mut fed, mut written, mut first) = (prompt, Vec::new(), None);
+    while written.len() < count {
+        let tokens = fed.dim(0).unwrap();
+        let row = |cache| Row { tokens, cache };
+        let top = trunk.forward_cached(&fed, &mut [row(&mut below)]).unwrap();
+        let top = head.forward_cached(&top, &mut [row(&mut above)]).unwrap();
+        let logits = head.logits(&top).unwrap();
+        let last = logits.narrow(0, tokens - 1, 1).unwrap();
+        first.get_or_insert(logits);
+        let next = last.argmax(1).unwrap().to_vec1::<u32>().unwrap()[0];
+        written.push(next);
+        fed = trunk.embed(&[next]).unwrap();
+    }
+    (first.unwrap(), written)
+}
+
 /// Both layouts of one model compute what transformers computes, from pixels to 32 tokens.
 #[test]
 fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
@@ -77,17 +113,8 @@ fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
     for folder in ["llava", "llava-original"] {
         let member = member(folder);
         let what = |part: &str| format!("{folder}: {part}");
-        let vb = member.weights.builder(&Device::Cpu);
-        let sight = member.sight.as_ref().unwrap();
-        let tower = vb.pp("model.vision_tower.vision_model");
-        let tower = VisionTower::load(&tower, &sight.vision, sight.selection).unwrap();
-        let projector = Projector::load(&vb.pp("model.mm_projector"), &sight.projector).unwrap();
-        let features = tower.forward(&expected["pixel_values"]).unwrap();
-        let image = projector.forward(&features).unwrap().squeeze(0).unwrap();
+        let (image, trunk, head) = looked(&member, &expected["pixel_values"]);
         assert_near(&image, &expected["image_tokens"], &what("image tokens"));
-        let layers = member.decoder.num_hidden_layers;
-        let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
-        let head = Head::load(&vb, &member.decoder, 1).unwrap();
         member.weights.all_used().unwrap();
 
         let text = |name: &str| trunk.embed(&numbers(&expected[name])).unwrap();
@@ -100,19 +127,8 @@ fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
         let logits = head.logits(&logits).unwrap();
         assert_near(&logits, &expected["logits"], &what("logits"));
 
-        let (mut below, mut above) = (KvCache::new(1), KvCache::new(layers - 1));
-        let (mut fed, mut written) = (x, Vec::new());
         let want = numbers(&expected["greedy"]);
-        while written.len() < want.len() {
-            let tokens = fed.dim(0).unwrap();
-            let row = |cache| Row { tokens, cache };
-            let top = trunk.forward_cached(&fed, &mut [row(&mut below)]).unwrap();
-            let top = head.forward_cached(&top, &mut [row(&mut above)]).unwrap();
-            let last = head.logits(&top.narrow(0, tokens - 1, 1).unwrap()).unwrap();
-            let next = last.argmax(1).unwrap().to_vec1::<u32>().unwrap()[0];
-            written.push(next);
-            fed = trunk.embed(&[next]).unwrap();
-        }
+        let (_, written) = greedy((&trunk, &head), x, want.len());
         assert_eq!(written, want, "{folder}");
     }
 }
@@ -123,15 +139,7 @@ fn half_types_stay_near_the_reference_s_logits() {
     let expected = expected();
     for (dtype, most) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
         let member = member_in("llava", dtype);
-        let vb = member.weights.builder(&Device::Cpu);
-        let sight = member.sight.as_ref().unwrap();
-        let tower = vb.pp("model.vision_tower.vision_model");
-        let tower = VisionTower::load(&tower, &sight.vision, sight.selection).unwrap();
-        let projector = Projector::load(&vb.pp("model.mm_projector"), &sight.projector).unwrap();
-        let features = tower.forward(&expected["pixel_values"]).unwrap();
-        let image = projector.forward(&features).unwrap().squeeze(0).unwrap();
-        let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
-        let head = Head::load(&vb, &member.decoder, 1).unwrap();
+        let (image, trunk, head) = looked(&member, &expected["pixel_values"]);
         let text = |name: &str| trunk.embed(&numbers(&expected[name])).unwrap();
         let x = Tensor::cat(&[text("head"), image.clone(), text("tail")], 0).unwrap();
         let seen = Seen::causal(x.dim(0).unwrap());

@@ -4,14 +4,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use acem3_experts::decoder::{Head, KvCache, RopeScaling, Row, Sight, Trunk};
-use candle::{DType, Device, Tensor};
+use acem3_experts::decoder::{Head, RopeScaling, Sight, Trunk};
+use candle::Device;
 use serde_json::Value;
 
 use super::tokenizer;
 use crate::panel::gguf;
 use crate::panel::member::Member;
 use crate::panel::published::Source;
+use crate::panel::published::tests::{assert_near, greedy, numbers};
 use crate::panel::weights::Library;
 
 const FILES: [&str; 4] = ["llama-f16", "llama-k", "llama-q8_0", "qwen2-k"];
@@ -25,21 +26,6 @@ fn member(name: &str) -> Member {
     let source = Source::plain(golden(&format!("{name}.gguf")));
     let mut library = Library::new(&crate::device::Place::cpu());
     source.load("conclusion", &mut library).unwrap()
-}
-
-fn numbers(tensor: &Tensor) -> Vec<u32> {
-    let flat = tensor.flatten_all().unwrap().to_dtype(DType::U32).unwrap();
-    flat.to_vec1().unwrap()
-}
-
-fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
-    assert_eq!(got.dims(), want.dims(), "{what}");
-    let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-    let (got, want) = (flat(got), flat(want));
-    let scale = want.iter().fold(0f32, |most, v| most.max(v.abs()));
-    let far = got.iter().zip(&want).map(|(g, w)| (g - w).abs() / scale);
-    let far = far.fold(0f32, f32::max);
-    assert!(scale > 0.0 && far <= 1e-4, "{what}: {far}");
 }
 
 /// Half precision, blocks of 32 and of 256, scaled rotations, tied embeddings and biases: each
@@ -63,20 +49,9 @@ fn a_prompt_gives_the_reference_s_logits_and_tokens() {
         let logits = head.logits(&logits).unwrap();
         assert_near(&logits, want("logits"), name);
 
-        let (mut below, mut above) = (KvCache::new(1), KvCache::new(1));
-        let (mut fed, mut written) = (x, Vec::new());
-        let greedy = numbers(want("greedy"));
-        while written.len() < greedy.len() {
-            let tokens = fed.dim(0).unwrap();
-            let row = |cache| Row { tokens, cache };
-            let top = trunk.forward_cached(&fed, &mut [row(&mut below)]).unwrap();
-            let top = head.forward_cached(&top, &mut [row(&mut above)]).unwrap();
-            let last = head.logits(&top.narrow(0, tokens - 1, 1).unwrap()).unwrap();
-            let next = last.argmax(1).unwrap().to_vec1::<u32>().unwrap()[0];
-            written.push(next);
-            fed = trunk.embed(&[next]).unwrap();
-        }
-        assert_eq!(written, greedy, "{name}");
+        let told = numbers(want("greedy"));
+        let (_, written) = greedy((&trunk, &head), x, told.len());
+        assert_eq!(written, told, "{name}");
     }
 }
 

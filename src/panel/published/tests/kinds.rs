@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use acem3_experts::decoder::{Head, KvCache, Row, Trunk};
+use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::prompt::{Piece, Slot, StagedPrompt};
 use acem3_vision::{DecodedImage, Limits, Tiles, decode};
 use candle::{Device, Tensor};
 
-use super::{OPEN, REST, assert_near, golden, member, numbers};
+use super::{OPEN, REST, assert_near, golden, greedy, member, numbers};
 use crate::panel::eyes::Eyes;
 use crate::panel::member::Member;
 
@@ -36,7 +36,6 @@ fn prompts(values: &Values) -> Vec<String> {
 
 /// The last logits and the greedy tokens after a prompt with these image tokens.
 fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
-    let layers = member.decoder.num_hidden_layers;
     let vb = member.weights.builder(&Device::Cpu);
     let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
     let head = Head::load(&vb, &member.decoder, 1).unwrap();
@@ -48,26 +47,13 @@ fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Te
         .into_iter()
         .flatten()
         .collect();
-    let (mut below, mut above) = (KvCache::new(1), KvCache::new(layers - 1));
-    let (mut fed, mut written) = (Tensor::cat(&parts, 0).unwrap(), Vec::new());
     let want = numbers(&values[&format!("{name}.greedy")]);
-    while written.len() < want.len() {
-        let tokens = fed.dim(0).unwrap();
-        let row = |cache| Row { tokens, cache };
-        let top = trunk.forward_cached(&fed, &mut [row(&mut below)]).unwrap();
-        let top = head.forward_cached(&top, &mut [row(&mut above)]).unwrap();
-        let logits = head.logits(&top).unwrap();
-        if written.is_empty() {
-            let expected = &values[&format!("{name}.logits")];
-            let last = expected.dim(0).unwrap();
-            let got = logits.narrow(0, tokens - last, last).unwrap();
-            assert_near(&got, expected, &format!("{name}: logits"));
-        }
-        let last = logits.narrow(0, tokens - 1, 1).unwrap();
-        let next = last.argmax(1).unwrap().to_vec1::<u32>().unwrap()[0];
-        written.push(next);
-        fed = trunk.embed(&[next]).unwrap();
-    }
+    let prompt = Tensor::cat(&parts, 0).unwrap();
+    let (logits, written) = greedy((&trunk, &head), prompt, want.len());
+    let expected = &values[&format!("{name}.logits")];
+    let last = expected.dim(0).unwrap();
+    let got = logits.narrow(0, logits.dim(0).unwrap() - last, last);
+    assert_near(&got.unwrap(), expected, &format!("{name}: logits"));
     assert_eq!(written, want, "{name}");
 }
 
