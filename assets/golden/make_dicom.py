@@ -33,6 +33,8 @@ from pydicom.uid import (
     ExplicitVRBigEndian,
     ExplicitVRLittleEndian,
     ImplicitVRLittleEndian,
+    JPEG2000,
+    JPEG2000Lossless,
     JPEGBaseline8Bit,
     RLELossless,
 )
@@ -107,6 +109,23 @@ def jpeg(pixels, photometric):
     return ds
 
 
+def jpeg2000(pixels, photometric="MONOCHROME2", lossless=True, **more):
+    """The last frame is spread over two fragments where there are several."""
+    ds = dataset(pixels, photometric, **more)
+    ds.file_meta.TransferSyntaxUID = JPEG2000Lossless if lossless else JPEG2000
+    streams = []
+    for frame in pixels if "NumberOfFrames" in ds else [pixels]:
+        file = io.BytesIO()
+        how = {} if lossless else {"quality_mode": "rates", "quality_layers": [2]}
+        Image.fromarray(frame).save(file, "JPEG2000", no_jp2=True, irreversible=not lossless, **how)
+        streams.append(file.getvalue())
+    fragments = 1 if len(streams) == 1 else 2
+    ds.PixelData = encapsulate(streams, fragments_per_frame=fragments)
+    ds["PixelData"].VR = "OB"
+    ds["PixelData"].is_undefined_length = True
+    return ds
+
+
 def palette(pixels, bits, entries):
     """Each colour's table begins at 10, so that both ends count."""
     ds = dataset(pixels, "PALETTE COLOR")
@@ -129,6 +148,7 @@ WINDOWS = {
     "WindowWidth": [1500, 400],
     "WindowCenterWidthExplanation": ["LUNG", "SOFT TISSUE"],
 }
+LOSSY = ("jpeg", "jpeg_rgb", "jpeg2000_lossy")
 RESCALE = {"RescaleSlope": "1", "RescaleIntercept": "-1024"}
 
 
@@ -161,6 +181,10 @@ def objects():
         "rle_rgb": rle(dataset(colours(), "RGB")),
         "jpeg": jpeg((np.mgrid[0:ROWS, 0:COLUMNS].sum(0) * 11).astype(np.uint8), "MONOCHROME2"),
         "jpeg_rgb": jpeg(colours(), "YBR_FULL"),
+        "jpeg2000": jpeg2000(grey(16), WindowCenter=30000, WindowWidth=40000),
+        "jpeg2000_rgb": jpeg2000(colours(), "YBR_RCT"),
+        "jpeg2000_frames": jpeg2000(grey(8, frames=3)),
+        "jpeg2000_lossy": jpeg2000(colours(), "YBR_ICT", lossless=False),
     }
 
 
@@ -221,12 +245,12 @@ def main():
         views = [(None, None, None)]
         if name == "ct":
             views += [("auto", None, "auto"), ("soft tissue", None, 1), ("40,80", None, (40, 80))]
-        if name in ("frames", "rle_frames"):
-            views += [(None, 1, None), (None, 4, None)]
+        if name.endswith("frames"):
+            views += [(None, 1, None), (None, 3, None)]
         for flag, frame, window in views:
             pixels = seen(dcmread(path), frame, window)
             expected.append({"file": path.name, "window": flag, "frame": frame,
-                             "lossy": name.startswith("jpeg"),
+                             "lossy": name in LOSSY,
                              "pixels": [int(v) for v in pixels.reshape(-1)]})
     text = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in expected)
     (OUT / "expected.json").write_text(f"[{text}]\n")

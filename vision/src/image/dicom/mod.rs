@@ -7,6 +7,7 @@
 mod colour;
 mod grey;
 mod header;
+mod jpeg2000;
 mod object;
 mod palette;
 mod table;

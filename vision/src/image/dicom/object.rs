@@ -18,6 +18,7 @@ const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 const PREAMBLE: usize = 128;
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
 const RUN_LENGTH: &str = "1.2.840.10008.1.2.5";
+const JPEG_2000: [&str; 2] = ["1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91"];
 const EXPLICIT: &str = "1.2.840.10008.1.2.1";
 /// Elements of an object, nested ones among them, at most.
 const ELEMENTS: usize = 1_000_000;
@@ -156,9 +157,14 @@ pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
     }
 }
 
-/// Whether the pixels went through a decoder of JPEG, which gives red, green and blue.
+/// Whether the pixels went through a decoder of JPEG or JPEG 2000, which gives red, green and blue.
 pub(super) fn is_jpeg(object: &DefaultDicomObject) -> bool {
     plain(&object.meta().transfer_syntax).starts_with("1.2.840.10008.1.2.4.")
+}
+
+fn is_jpeg_2000(object: &DefaultDicomObject) -> bool {
+    let uid = plain(&object.meta().transfer_syntax);
+    JPEG_2000.contains(&uid)
 }
 
 /// Whether the decoder of JPEG would take red, green and blue for brightness and colour: nothing in
@@ -178,7 +184,7 @@ pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
         let id = |n: usize| head.get(at + 10 + 3 * n).copied();
         Some([id(0)?, id(1)?, id(2)?])
     });
-    is_jpeg(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
+    is_jpeg(object) && !is_jpeg_2000(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
 }
 
 /// Most segments of a run-length encoded frame (PS3.5 G.5).
@@ -191,6 +197,10 @@ pub(super) fn check_streams(object: &DefaultDicomObject, pixels: u64) -> Result<
     let Some(fragments) = fragments else {
         return Ok(());
     };
+    if is_jpeg_2000(object) {
+        // Its decoder checks the stream's size itself.
+        return Ok(());
+    }
     if is_jpeg(object) {
         return check_jpeg(fragments, pixels);
     }
