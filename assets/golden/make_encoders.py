@@ -6,12 +6,15 @@ implementations make of them and of small images.
         transformers==5.23.0 timm==1.0.31 open_clip_torch==3.3.0
     venv/bin/python make_encoders.py
 
-With `--full FOLDER` it writes a CLIP ViT-L/14-336 and a BiomedCLIP ViT-B/16 of full size into that folder
-instead. Everything is seeded: the same versions write the same values. The tests are in tests/it/encoders.rs.
+With `--full FOLDER NAME TYPE` it writes `clip` (ViT-L/14-336) or `biomedclip` (ViT-B/16) of full size into that
+folder instead, with the states that the reference computes in float32 or bfloat16, and says the peak of its
+memory. Everything is seeded: the same versions write the same values. The tests are in tests/it/encoders.rs and
+tests/it/full_size.rs.
 """
 
 import json
 import random
+import resource
 import sys
 from pathlib import Path
 from unittest import mock
@@ -54,8 +57,12 @@ def written(folder, states, last, pixels, pooled=None, suffix=""):
     tensors |= {f"state.{i}": state for i, state in enumerate(states)}
     if pooled is not None:
         tensors["pooled"] = pooled
-    tensors = {name: t.detach().contiguous().clone() for name, t in tensors.items()}
+    tensors = {name: t.detach().float().contiguous().clone() for name, t in tensors.items()}
     save_file(tensors, folder / f"values{suffix}.safetensors")
+
+
+def suffix(dtype):
+    return "" if dtype == torch.float32 else "-bfloat16"
 
 
 def preprocessor(folder, processor):
@@ -130,7 +137,7 @@ def open_clip_own(folder):
     written(folder, states, visual.ln_post(states[-1]), pixels)
 
 
-def biomedclip(folder, sizes=None, seed=5):
+def biomedclip(folder, sizes=None, seed=5, dtype=torch.float32):
     """BiomedCLIP's form; `sizes` make the named trunk smaller."""
     vision = {"timm_model_name": "vit_base_patch16_224", "timm_model_pretrained": False, "timm_pool": "",
               "timm_proj": "linear", "image_size": 224}
@@ -147,10 +154,10 @@ def biomedclip(folder, sizes=None, seed=5):
                                  "std": [0.26862954, 0.26130258, 0.27577711]}}
     (folder / "open_clip_config.json").write_text(json.dumps(config, indent=2) + "\n")
     side = (sizes or {}).get("img_size", 224)
-    pixels = torch.randn(2, 3, side, side)
-    trunk = model.visual.trunk
+    pixels = torch.randn(2, 3, side, side).to(dtype)
+    trunk = model.visual.trunk.to(dtype)
     states = hooked([trunk.norm_pre, *trunk.blocks], lambda: trunk.forward_features(pixels))
-    written(folder, states, trunk.forward_features(pixels), pixels)
+    written(folder, states, trunk.forward_features(pixels), pixels, suffix=suffix(dtype))
 
 
 PROCESSORS = {
@@ -213,28 +220,34 @@ def resolutions():
     (OUT / "resolutions.json").write_text(json.dumps(rows, separators=(",", ":")) + "\n")
 
 
-def full(out):
-    """A CLIP ViT-L/14-336 and a BiomedCLIP ViT-B/16."""
-    for name in ["clip", "biomedclip"]:
-        (out / name).mkdir(parents=True, exist_ok=True)
+def clip_large(folder, dtype):
+    """A CLIP ViT-L/14-336."""
     config = CLIPVisionConfig(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24,
                               num_attention_heads=16, image_size=336, patch_size=14)
     torch.manual_seed(8)
     model = shake(CLIPVisionModel(config), 0.03)
-    model.save_pretrained(out / "clip")
+    model.save_pretrained(folder)
     edge = {"height": 336, "width": 336}
-    preprocessor(out / "clip", CLIPImageProcessor(size={"shortest_edge": 336}, crop_size=edge))
-    pixels = torch.randn(1, 3, 336, 336)
+    preprocessor(folder, CLIPImageProcessor(size={"shortest_edge": 336}, crop_size=edge))
+    pixels, model = torch.randn(1, 3, 336, 336).to(dtype), model.to(dtype)
     states = model(pixels, output_hidden_states=True).hidden_states
     norm = getattr(model, "vision_model", model).post_layernorm
-    written(out / "clip", states, norm(states[-1]), pixels)
-    biomedclip(out / "biomedclip")
+    written(folder, states, norm(states[-1]), pixels, suffix=suffix(dtype))
+
+
+def full(out, name, dtype):
+    out.mkdir(parents=True, exist_ok=True)
+    if name == "clip":
+        clip_large(out, dtype)
+    else:
+        biomedclip(out, dtype=dtype)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 if __name__ == "__main__":
     with torch.no_grad():
         if sys.argv[1:2] == ["--full"]:
-            full(Path(sys.argv[2]))
+            full(Path(sys.argv[2]), sys.argv[3], getattr(torch, sys.argv[4]))
             sys.exit()
         kinds = {"clip": clip, "siglip": siglip, "dinov2": dinov2, "open-clip": open_clip_own,
                  "biomedclip": lambda folder: biomedclip(folder, {

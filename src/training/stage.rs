@@ -19,7 +19,7 @@ use super::scribe::Scribe;
 use super::teacher::Teacher;
 
 /// How often a checkpoint is written.
-const SAVE: Duration = Duration::from_secs(180);
+const SAVE: Duration = Duration::from_mins(3);
 /// Examples of the validation, which are never trained on.
 const VALIDATION: u64 = 48;
 const VALIDATION_AT: u64 = 1 << 31;

@@ -27,6 +27,8 @@ mod faults;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
+mod full_size;
+#[cfg(test)]
 mod gguf;
 #[cfg(test)]
 mod hub;

@@ -12,9 +12,9 @@ use super::{OPEN, REST, assert_near, golden, greedy, member, numbers};
 use crate::panel::eyes::Eyes;
 use crate::panel::member::Member;
 
-type Values = HashMap<String, Tensor>;
+pub(super) type Values = HashMap<String, Tensor>;
 
-fn values(folder: &str) -> Values {
+pub(super) fn values(folder: &str) -> Values {
     let path = golden("checkpoints")
         .join(folder)
         .join("values.safetensors");
@@ -27,16 +27,21 @@ fn image(name: &str) -> DecodedImage {
 }
 
 /// The prompts of a folder, by the names of their images.
-fn prompts(values: &Values) -> Vec<String> {
+pub(super) fn prompts(values: &Values) -> Vec<String> {
     let names = values.keys().filter_map(|key| key.strip_suffix(".greedy"));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
     names
 }
 
-/// The last logits and the greedy tokens after a prompt with these image tokens.
-fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
-    let vb = member.weights.builder(&Device::Cpu);
+/// The decoder cut after its first layer, and the embedded prompt with these image tokens.
+pub(super) fn prompt(
+    member: &Member,
+    values: &Values,
+    image: Option<Tensor>,
+    device: &Device,
+) -> (Trunk, Head, Tensor) {
+    let vb = member.weights.builder(device);
     let trunk = Trunk::load(&vb, &member.decoder, 1).unwrap();
     let head = Head::load(&vb, &member.decoder, 1).unwrap();
     let text = |key: &str| match numbers(&values[key]) {
@@ -47,14 +52,45 @@ fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Te
         .into_iter()
         .flatten()
         .collect();
-    let want = numbers(&values[&format!("{name}.greedy")]);
     let prompt = Tensor::cat(&parts, 0).unwrap();
+    (trunk, head, prompt)
+}
+
+/// As many of the last logits as the reference wrote down.
+pub(super) fn last(logits: &Tensor, expected: &Tensor) -> Tensor {
+    let last = expected.dim(0).unwrap();
+    logits
+        .narrow(0, logits.dim(0).unwrap() - last, last)
+        .unwrap()
+}
+
+/// The last logits and the greedy tokens after a prompt with these image tokens.
+fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
+    let (trunk, head, prompt) = prompt(member, values, image, &Device::Cpu);
+    let want = numbers(&values[&format!("{name}.greedy")]);
     let (logits, written) = greedy((&trunk, &head), prompt, want.len());
     let expected = &values[&format!("{name}.logits")];
-    let last = expected.dim(0).unwrap();
-    let got = logits.narrow(0, logits.dim(0).unwrap() - last, last);
-    assert_near(&got.unwrap(), expected, &format!("{name}: logits"));
+    assert_near(
+        &last(&logits, expected),
+        expected,
+        &format!("{name}: logits"),
+    );
     assert_eq!(written, want, "{name}");
+}
+
+/// The image of a prompt as it is prepared, and with the reference's pixels instead.
+pub(super) fn tiles(eyes: &Eyes, values: &Values, name: &str) -> (Tiles, Tiles) {
+    let prepared = eyes.prepare(&image(name)).unwrap();
+    let expected = &values[&format!("{name}.pixel_values")];
+    let pixel_values = match expected.rank() {
+        5 => expected.squeeze(0).unwrap(),
+        _ => expected.clone(),
+    };
+    let expected = Tiles {
+        pixel_values,
+        ..prepared.clone()
+    };
+    (prepared, expected)
 }
 
 /// Prepares every image of a folder, and holds pixels, image tokens and what follows to the reference.
@@ -66,28 +102,15 @@ fn assert_sees(folder: &str) -> HashMap<String, usize> {
     let mut lengths = HashMap::new();
     for name in prompts(&values) {
         let what = |part: &str| format!("{folder}, {name}: {part}");
-        let prepared = eyes.prepare(&image(&name)).unwrap();
-        let expected = &values[&format!("{name}.pixel_values")];
-        let expected = match expected.rank() {
-            5 => expected.squeeze(0).unwrap(),
-            _ => expected.clone(),
-        };
-        assert_eq!(
-            prepared.pixel_values.dims(),
-            expected.dims(),
-            "{}",
-            what("pixels")
-        );
-        let far = (&prepared.pixel_values - &expected).unwrap().abs().unwrap();
+        let (prepared, tiles) = tiles(&eyes, &values, &name);
+        let (got, want) = (&prepared.pixel_values, &tiles.pixel_values);
+        assert_eq!(got.dims(), want.dims(), "{}", what("pixels"));
+        let far = (got - want).unwrap().abs().unwrap();
         let far = far.flatten_all().unwrap().max(0).unwrap();
         let far = f64::from(far.to_scalar::<f32>().unwrap());
         // One grey level of 255, divided by the smallest standard deviation.
         let least = sight.processor.image_std.into_iter().fold(1.0, f64::min);
         assert!(far <= 1.01 / 255.0 / least, "{}", what("pixels"));
-        let tiles = Tiles {
-            pixel_values: expected,
-            ..prepared
-        };
         let tokens = eyes.tokens(&tiles).unwrap();
         assert_near(
             &tokens,

@@ -59,7 +59,9 @@ impl PixelDataReader for Jpeg2000 {
         let missing = |name| decode_error::MissingAttributeSnafu { name };
         let rows = src.rows().context(missing("Rows"))?;
         let columns = src.cols().context(missing("Columns"))?;
-        let samples = src.samples_per_pixel().context(missing("SamplesPerPixel"))?;
+        let samples = src
+            .samples_per_pixel()
+            .context(missing("SamplesPerPixel"))?;
         let allocated = src.bits_allocated().context(missing("BitsAllocated"))?;
         // A lone frame may be spread over fragments that no table tells apart.
         let data = match src.raw_pixel_data() {
@@ -104,7 +106,11 @@ impl PixelDataReader for Jpeg2000 {
             for plane in &planes {
                 let value = plane[pixel].round().clamp(0.0, most) as i32 - raised;
                 let bytes = value.to_le_bytes();
-                dst.extend_from_slice(if allocated == 8 { &bytes[..1] } else { &bytes[..2] });
+                dst.extend_from_slice(if allocated == 8 {
+                    &bytes[..1]
+                } else {
+                    &bytes[..2]
+                });
             }
         }
         Ok(())

@@ -184,7 +184,11 @@ pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
         let id = |n: usize| head.get(at + 10 + 3 * n).copied();
         Some([id(0)?, id(1)?, id(2)?])
     });
-    is_jpeg(object) && !is_jpeg_2000(object) && !has(b"Adobe") && !has(b"JFIF") && ids != Some(*b"RGB")
+    is_jpeg(object)
+        && !is_jpeg_2000(object)
+        && !has(b"Adobe")
+        && !has(b"JFIF")
+        && ids != Some(*b"RGB")
 }
 
 /// Most segments of a run-length encoded frame (PS3.5 G.5).
