@@ -54,12 +54,12 @@ pub(super) fn classify(
             let target = Tensor::from_vec(targets.clone(), targets.len(), &device)?;
             let log = candle_nn::ops::log_softmax(&logits(&x)?, 1)?;
             let picked = log.gather(&target.unsqueeze(1)?, 1)?;
-            Ok(Loss {
-                sum: picked.sum_all()?.neg()?,
-                weight: targets.len() as f64,
-                hits: (0.0, 0.0),
-                tokens: 0,
-            })
+            Loss::new(
+                picked.sum_all()?.neg()?,
+                targets.len() as f64,
+                (0.0, 0.0),
+                0,
+            )
         })?;
     }
     if test.is_empty() {

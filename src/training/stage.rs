@@ -245,7 +245,7 @@ impl Stage<'_> {
         let (mut sum, mut weight, mut hits) = (0.0, 0.0, (0.0, 0.0));
         for loss in losses {
             let loss = loss?;
-            sum += f64::from(loss.sum.to_scalar::<f32>()?);
+            sum += loss.value;
             weight += loss.weight;
             hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
         }

@@ -146,12 +146,7 @@ impl Observer {
             sum = (sum + cross_entropy(&logits, &targets, &weights)?)?;
         }
         let tokens = (observations.len() * self.tower.tokens()) as u64;
-        Ok(Loss {
-            sum,
-            weight,
-            hits,
-            tokens,
-        })
+        Loss::new(sum, weight, hits, tokens)
     }
 
     /// The share of known attributes told right, attribute by attribute.

@@ -16,6 +16,8 @@ pub struct Target {
     pub token: u32,
     /// What an error costs.
     pub weight: f32,
+    /// The branch it belongs to.
+    pub branch: u16,
 }
 
 /// Tokens with the branch and position of each.
@@ -70,6 +72,7 @@ impl Sequence {
                     from,
                     token,
                     weight,
+                    branch,
                 });
             }
             from = Some(start + i);
@@ -109,11 +112,15 @@ mod tests {
         assert_eq!(sequence.tokens, [7, 0, 0, 8, 1, 2, 3]);
         assert_eq!(sequence.positions, [0, 1, 2, 3, 4, 5, 4]);
         assert_eq!(sequence.branches, [0, 0, 0, 0, 1, 1, 2]);
-        let target = |from, token, weight| Target {
+        let target = |from, token, weight, branch| Target {
             from,
             token,
             weight,
+            branch,
         };
-        assert_eq!(sequence.targets, [target(4, 2, 1.0), target(3, 3, 0.5)]);
+        assert_eq!(
+            sequence.targets,
+            [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]
+        );
     }
 }

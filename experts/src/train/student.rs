@@ -16,6 +16,23 @@ use crate::{Error, ModelConfig};
 /// A batch of sequences, computed together.
 pub struct Batch<'a>(pub &'a [Sequence]);
 
+/// The targets of a batch before they are scored.
+pub(super) struct Predicted {
+    /// `(targets, v)`.
+    pub(super) logits: Tensor,
+    /// Each target with the number of its sequence.
+    pub(super) rows: Vec<(usize, Target)>,
+    /// Tokens computed.
+    pub(super) tokens: u64,
+}
+
+impl Predicted {
+    /// The tokens of the targets.
+    pub(super) fn wanted(&self) -> Vec<u32> {
+        self.rows.iter().map(|(_, target)| target.token).collect()
+    }
+}
+
 /// One member with its own weights.
 pub struct Student {
     tower: VisionTower,
@@ -59,36 +76,36 @@ impl Student {
 
     /// Loss of the targets of sequences, and whether the first choice was right where `counted`.
     pub fn loss(&self, batch: &Batch, counted: impl Fn(&Target) -> bool) -> Result<Loss, Error> {
-        let t = batch.0.iter().map(Sequence::len).max().unwrap_or(0);
-        let (x, tokens) = self.embed(batch.0, t)?;
-        let sight = sight(batch.0, t);
-        let hidden = self
-            .head
-            .forward(&self.trunk.forward(&x, &sight)?, &sight)?;
-        let rows: Vec<(u32, Target)> = batch
-            .0
-            .iter()
-            .enumerate()
-            .flat_map(|(row, s)| {
-                s.targets
-                    .iter()
-                    .map(move |g| ((row * t + g.from) as u32, *g))
-            })
-            .collect();
-        let places =
-            Tensor::from_vec(rows.iter().map(|r| r.0).collect(), rows.len(), &self.device)?;
-        let logits = self.head.logits(&hidden.index_select(&places, 0)?)?;
-        let targets: Vec<u32> = rows.iter().map(|r| r.1.token).collect();
+        let predicted = self.predict(batch)?;
+        let (logits, rows) = (&predicted.logits, &predicted.rows);
         let weights: Vec<f32> = rows.iter().map(|r| r.1.weight).collect();
         let first = logits.detach().argmax(1)?.to_vec1::<u32>()?;
         let counted = rows.iter().zip(&first).filter(|((_, g), _)| counted(g));
         let hits = counted.fold((0.0, 0.0), |(hit, all), ((_, g), first)| {
             (hit + f64::from(u8::from(g.token == *first)), all + 1.0)
         });
-        Ok(Loss {
-            sum: cross_entropy(&logits, &targets, &weights)?,
-            weight: weights.iter().map(|w| f64::from(*w)).sum(),
-            hits,
+        let weight = weights.iter().map(|w| f64::from(*w)).sum();
+        let sum = cross_entropy(logits, &predicted.wanted(), &weights)?;
+        Loss::new(sum, weight, hits, predicted.tokens)
+    }
+
+    /// What the targets of sequences are predicted from.
+    pub(super) fn predict(&self, batch: &Batch) -> Result<Predicted, Error> {
+        let t = batch.0.iter().map(Sequence::len).max().unwrap_or(0);
+        let (x, tokens) = self.embed(batch.0, t)?;
+        let sight = sight(batch.0, t);
+        let hidden = self
+            .head
+            .forward(&self.trunk.forward(&x, &sight)?, &sight)?;
+        let sequences = batch.0.iter().enumerate();
+        let rows: Vec<(usize, Target)> = sequences
+            .flat_map(|(row, s)| s.targets.iter().map(move |g| (row, *g)))
+            .collect();
+        let places = rows.iter().map(|(row, g)| (row * t + g.from) as u32);
+        let places = Tensor::from_vec(places.collect::<Vec<_>>(), rows.len(), &self.device)?;
+        Ok(Predicted {
+            logits: self.head.logits(&hidden.index_select(&places, 0)?)?,
+            rows,
             tokens,
         })
     }

@@ -11,14 +11,33 @@ use crate::Error;
 
 /// What a shard's forward pass gives.
 pub struct Loss {
-    /// The sum of weighted losses, a scalar with its graph.
+    /// A scalar with its graph, whose gradient is that of the summed losses.
     pub sum: Tensor,
+    /// The sum of weighted losses.
+    pub value: f64,
     /// The sum of the weights.
     pub weight: f64,
-    /// How many of the counted targets were the model's first choice, and how many there were.
+    /// How many of the counted targets were the model's first choice, and how many there were; of
+    /// preferences, how many were in order.
     pub hits: (f64, f64),
+    /// The sum of reward margins, of preferences alone.
+    pub margin: f64,
     /// Tokens computed, for the throughput.
     pub tokens: u64,
+}
+
+impl Loss {
+    /// The loss whose value is that of `sum`.
+    pub fn new(sum: Tensor, weight: f64, hits: (f64, f64), tokens: u64) -> Result<Self, Error> {
+        Ok(Self {
+            value: f64::from(sum.to_scalar::<f32>()?),
+            sum,
+            weight,
+            hits,
+            margin: 0.0,
+            tokens,
+        })
+    }
 }
 
 /// What one step did.
@@ -26,8 +45,10 @@ pub struct Loss {
 pub struct StepReport {
     /// Mean loss.
     pub loss: f64,
-    /// Share of targets that were the first choice.
+    /// Share of targets that were the first choice, or of preferences in order.
     pub accuracy: f64,
+    /// Mean reward margin, of preferences.
+    pub margin: f64,
     /// Norm of the gradient before clipping.
     pub norm: f64,
     /// Learning rate.
@@ -48,6 +69,7 @@ struct Shard {
     loss: f64,
     weight: f64,
     hits: (f64, f64),
+    margin: f64,
     tokens: u64,
     gradients: Vec<Vec<f32>>,
 }
@@ -82,6 +104,7 @@ impl Trainer {
             loss: 0.0,
             weight: 0.0,
             hits: (0.0, 0.0),
+            margin: 0.0,
             tokens: 0,
             gradients: vec![Vec::new(); parameters.len()],
         };
@@ -125,6 +148,7 @@ impl Trainer {
         Ok(StepReport {
             loss,
             accuracy,
+            margin: total.margin / weight,
             norm,
             rate,
             tokens: total.tokens,
@@ -137,6 +161,7 @@ impl Shard {
         self.loss += other.loss;
         self.weight += other.weight;
         self.hits = (self.hits.0 + other.hits.0, self.hits.1 + other.hits.1);
+        self.margin += other.margin;
         self.tokens += other.tokens;
         for (sum, gradient) in self.gradients.iter_mut().zip(other.gradients) {
             if sum.is_empty() {
@@ -153,13 +178,8 @@ fn gradients<S>(
     shard: &S,
     parameters: &[(String, Var)],
 ) -> Result<Shard, Error> {
-    let Loss {
-        sum,
-        weight,
-        hits,
-        tokens,
-    } = loss(shard)?;
-    let store = sum.backward()?;
+    let loss = loss(shard)?;
+    let store = loss.sum.backward()?;
     let gradients = parameters
         .iter()
         .map(|(_, var)| match store.get(var) {
@@ -168,10 +188,11 @@ fn gradients<S>(
         })
         .collect::<candle::Result<_>>()?;
     Ok(Shard {
-        loss: f64::from(sum.to_scalar::<f32>()?),
-        weight,
-        hits,
-        tokens,
+        loss: loss.value,
+        weight: loss.weight,
+        hits: loss.hits,
+        margin: loss.margin,
+        tokens: loss.tokens,
         gradients,
     })
 }

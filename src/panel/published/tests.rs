@@ -4,6 +4,7 @@
 mod full_size;
 mod kinds;
 mod places;
+mod training;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

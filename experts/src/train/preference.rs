@@ -1,0 +1,109 @@
+//! Learning from preferences: an evaluation is to become likelier, and a worse one unlikelier, than
+//! the model that training began with has them (Rafailov et al., 2023, equation 7).
+//!
+//! The reward tokens of ACE-M³ (§3.4) and `HDCEval` (§3.3) change what a continuation consists of, not
+//! this loss: in `RTDPO` they are targets, in `ADTO` they are context.
+
+use super::sequence::Sequence;
+use super::student::{Batch, Predicted, Student};
+use super::trainer::Loss;
+use crate::Error;
+use crate::ops::{cross_entropy, log_probabilities};
+
+/// A prompt with two continuations: branch 1 is preferred, branch 2 rejected.
+#[derive(Clone, Debug)]
+pub struct Preference {
+    /// Both continuations after the prompt. The log-likelihood of one is that of its targets; their
+    /// weights do not matter.
+    pub sequence: Sequence,
+    /// The log-likelihoods of both under the model that training began with.
+    pub reference: [f64; 2],
+}
+
+impl Preference {
+    /// By how much the preferred continuation's reward is above the other's.
+    fn margin(&self, beta: f64, now: [f64; 2]) -> f64 {
+        beta * ((now[0] - self.reference[0]) - (now[1] - self.reference[1]))
+    }
+}
+
+impl Student {
+    /// The log-likelihoods of both branches of sequences, as a reference keeps them.
+    pub fn log_likelihoods(&self, batch: &Batch) -> Result<Vec<[f64; 2]>, Error> {
+        sums(&self.predict(batch)?, batch.0.len())
+    }
+
+    /// `Σ −log σ(margin)` over preferences. What is told of it: how many are in order, and the sum
+    /// of their margins. `beta`: how dear it is to leave the reference.
+    pub fn preference_loss(&self, pairs: &[Preference], beta: f64) -> Result<Loss, Error> {
+        let sequences: Vec<Sequence> = pairs.iter().map(|pair| pair.sequence.clone()).collect();
+        let predicted = self.predict(&Batch(&sequences))?;
+        let now = sums(&predicted, pairs.len())?;
+        let margins = pairs
+            .iter()
+            .zip(now)
+            .map(|(pair, now)| pair.margin(beta, now));
+        let margins: Vec<f64> = margins.collect();
+        // The loss depends on each token's log-probability with this slope alone, so that a weighted
+        // sum of them has its gradient.
+        let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
+        let weights = predicted.rows.iter().map(|(row, target)| {
+            let sign = if side(target.branch)? == 0 { 1.0 } else { -1.0 };
+            Ok((sign * slopes[*row]) as f32)
+        });
+        let weights = weights.collect::<Result<Vec<f32>, Error>>()?;
+        Ok(Loss {
+            sum: cross_entropy(&predicted.logits, &predicted.wanted(), &weights)?,
+            value: margins.iter().map(|m| softplus(-m)).sum(),
+            weight: pairs.len() as f64,
+            hits: (
+                margins.iter().filter(|m| **m > 0.0).count() as f64,
+                pairs.len() as f64,
+            ),
+            margin: margins.iter().sum(),
+            tokens: predicted.tokens,
+        })
+    }
+}
+
+/// The log-likelihoods of the branches of `n` sequences.
+fn sums(predicted: &Predicted, n: usize) -> Result<Vec<[f64; 2]>, Error> {
+    let likely = log_probabilities(&predicted.logits, &predicted.wanted())?;
+    let mut sums = vec![[0.0; 2]; n];
+    for ((row, target), likely) in predicted.rows.iter().zip(likely) {
+        sums[*row][side(target.branch)?] += f64::from(likely);
+    }
+    Ok(sums)
+}
+
+fn side(branch: u16) -> Result<usize, Error> {
+    match branch {
+        1 | 2 => Ok(usize::from(branch) - 1),
+        _ => Err(Error::Training(format!(
+            "a preference has a branch {branch}, expected two continuations"
+        ))),
+    }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// `log(1 + eˣ)` without overflow.
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loss_of_a_margin_is_finite_everywhere() {
+        for (margin, loss) in [(0.0, 2f64.ln()), (800.0, 0.0), (-800.0, 800.0)] {
+            assert!((softplus(-margin) - loss).abs() < 1e-12, "{margin}");
+        }
+        assert!((sigmoid(3.0) + sigmoid(-3.0) - 1.0).abs() < 1e-12);
+        assert_eq!((sigmoid(-1e4), sigmoid(1e4)), (0.0, 1.0));
+    }
+}

@@ -1,0 +1,179 @@
+//! Losses of preference training, their gradients and ten steps against PyTorch:
+//! `assets/golden/make_training.py` says what was computed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use acem3_experts::ModelConfig;
+use acem3_experts::prompt::Slot;
+use acem3_experts::train::{
+    AdamW, AdamWConfig, Batch, Loss, Parameters, Preference, Schedule, Sequence, Student, Trainer,
+};
+use candle::{Device, Tensor};
+
+use super::{assert_near, expected, golden, member, numbers};
+
+const BETA: f64 = 0.3;
+const REWARD: [u32; 2] = [7, 11];
+const IMAGE_TOKENS: usize = 16;
+
+/// What a reward token before a continuation is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reward {
+    Absent,
+    Target,
+    Context,
+}
+
+const KINDS: [(&str, Reward); 3] = [
+    ("dpo", Reward::Absent),
+    ("rtdpo", Reward::Target),
+    ("adto", Reward::Context),
+];
+
+fn values(name: &str) -> HashMap<String, Tensor> {
+    let path = golden("training").join(format!("{name}.safetensors"));
+    candle::safetensors::load(path, &Device::Cpu).unwrap()
+}
+
+/// The tiny LLaVA in training, its output weights turned down as the reference has them or not.
+fn student(turned_down: f64) -> (Parameters, Student) {
+    let member = member("llava");
+    let tensors = member.weights.tensors.iter().map(|(name, stored)| {
+        let scale = if name == "lm_head.weight" {
+            turned_down
+        } else {
+            1.0
+        };
+        (name.clone(), (&stored.values * scale).unwrap())
+    });
+    let parameters = Parameters::from_tensors(tensors).unwrap();
+    let parameters = parameters.freeze(&["model.vision_tower.".to_owned()]);
+    let sight = member.sight.unwrap();
+    let config = ModelConfig {
+        vision: sight.vision,
+        selection: sight.selection,
+        projector: sight.projector,
+        decoder: member.decoder,
+    };
+    let student = Student::load(&parameters.builder(&Device::Cpu), &config, 1).unwrap();
+    (parameters, student)
+}
+
+/// The prompts, each with one branch for each of the named continuations.
+fn sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
+    let inputs = values("inputs");
+    let pixels = expected()["pixel_values"].flatten_all().unwrap();
+    let pixels: Arc<[f32]> = pixels.to_vec1().unwrap().into();
+    let of = |i: usize| {
+        let tokens = |part: &str| numbers(&inputs[&format!("{i}.{part}")]);
+        let text = |part| tokens(part).into_iter().map(Slot::Token);
+        let prompt: Vec<Slot> = text("head")
+            .chain([Slot::Image])
+            .chain(text("tail"))
+            .collect();
+        let mut sequence = Sequence::new(&prompt, Some(pixels.clone()), IMAGE_TOKENS);
+        for (name, token) in names.iter().zip(REWARD) {
+            let first = match reward {
+                Reward::Absent => None,
+                Reward::Target => Some((token, 1.0)),
+                Reward::Context => Some((token, 0.0)),
+            };
+            let rest = tokens(name).into_iter().map(|token| (token, 1.0));
+            sequence.branch(first.into_iter().chain(rest));
+        }
+        sequence
+    };
+    vec![of(0), of(1)]
+}
+
+fn preferences(reward: Reward) -> Vec<Preference> {
+    let sequences = sequences(&["chosen", "rejected"], reward);
+    let (_, reference) = student(0.7);
+    let likely = reference.log_likelihoods(&Batch(&sequences)).unwrap();
+    let pairs = sequences.into_iter().zip(likely);
+    pairs
+        .map(|(sequence, reference)| Preference {
+            sequence,
+            reference,
+        })
+        .collect()
+}
+
+/// The mean of a loss, and the gradient of every parameter.
+fn assert_is(loss: &Loss, parameters: &Parameters, want: &HashMap<String, Tensor>, kind: &str) {
+    let value = want["loss"].to_vec1::<f32>().unwrap()[0];
+    let far = (loss.value / loss.weight - f64::from(value)).abs();
+    assert!(far < 1e-5 * f64::from(value), "{kind}: {far}");
+    let store = loss.sum.backward().unwrap();
+    let trained = parameters.trainable();
+    let named = want
+        .keys()
+        .filter(|name| name.contains("weight") || name.contains("bias"));
+    assert_eq!(named.count(), trained.len(), "{kind}");
+    for (name, var) in trained {
+        let got = (store.get(&var).unwrap() / loss.weight).unwrap();
+        assert_near(&got, &want[&name], &format!("{kind}: {name}"));
+    }
+}
+
+#[test]
+fn supervised_loss_and_every_gradient_are_those_of_torch() {
+    let (parameters, student) = student(1.0);
+    let sequences = sequences(&["chosen"], Reward::Absent);
+    let loss = student.loss(&Batch(&sequences), |_| true).unwrap();
+    assert_is(&loss, &parameters, &values("sft"), "sft");
+}
+
+#[test]
+fn preference_losses_and_every_gradient_are_those_of_torch() {
+    for (kind, reward) in KINDS {
+        let (parameters, student) = student(1.0);
+        let (pairs, want) = (preferences(reward), values(kind));
+        for (i, pair) in pairs.iter().enumerate() {
+            let reference = want[&format!("reference.{i}")].to_vec1::<f32>().unwrap();
+            for (got, want) in pair.reference.iter().zip(reference) {
+                let far = (got / f64::from(want) - 1.0).abs();
+                assert!(far < 1e-5, "{kind}: {got} {want}");
+            }
+        }
+        let loss = student.preference_loss(&pairs, BETA).unwrap();
+        assert_is(&loss, &parameters, &want, kind);
+    }
+}
+
+#[test]
+fn ten_steps_are_those_of_torch() {
+    let (parameters, student) = student(1.0);
+    let (pairs, want) = (preferences(Reward::Target), values("steps"));
+    let constants = AdamWConfig {
+        beta1: 0.9,
+        beta2: 0.95,
+        eps: 1e-8,
+        weight_decay: 0.1,
+    };
+    let schedule = Schedule {
+        peak: 1e-3,
+        warmup: 0,
+        steps: 10,
+        floor: 1.0,
+    };
+    let optimizer = AdamW::new(parameters.trainable(), constants);
+    let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
+    let mut margin = f64::NEG_INFINITY;
+    for (i, loss) in want["losses"].to_vec1::<f32>().unwrap().iter().enumerate() {
+        let step = trainer.step(&[()], |()| student.preference_loss(&pairs, BETA));
+        let step = step.unwrap();
+        let far = (step.loss - f64::from(*loss)).abs();
+        assert!(
+            far < 1e-4 * f64::from(*loss),
+            "step {i}: {} {loss}",
+            step.loss
+        );
+        assert!(step.margin > margin, "step {i}");
+        margin = step.margin;
+    }
+    for (name, var) in parameters.trainable() {
+        assert_near(var.as_tensor(), &want[&name], &name);
+    }
+}
