@@ -236,6 +236,7 @@ impl Base {
                 },
                 decoder,
             },
+            data_shares: BTreeMap::new(),
             optimizer: acem3_experts::train::AdamWConfig::default(),
             stages: vec![StageConfig {
                 name: "projector".to_owned(),
@@ -249,6 +250,7 @@ impl Base {
                 real: 0.0,
                 answering: 0.5,
                 comparing: 0.0,
+                drilling: 0.0,
                 doubting: 0.0,
                 easy: 0.0,
                 members: Vec::new(),

@@ -207,8 +207,11 @@ pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
         5 => "they agree",
         _ => "they agree in part",
     };
-    format!("Claims {claimed}; the image shows {shown}: {agreement}.")
+    format!("Claims {claimed}{SHOWN} {shown}: {agreement}.")
 }
+
+/// What stands in it between the claim and the finding.
+pub const SHOWN: &str = "; the image shows";
 
 /// The final rating: the lowest of the scores, those of expression counting one point more.
 pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {

@@ -1,5 +1,6 @@
 //! The file that says how a panel is trained.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::ModelConfig;
@@ -35,6 +36,10 @@ pub struct TrainConfig {
     /// How images are prepared; a square of the tower's size where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ImageProcessor>,
+    /// How often each data set is drawn from, by name; those not named are never. By the square root of
+    /// their sizes where nothing is said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data_shares: BTreeMap<String, f64>,
     /// The update.
     #[serde(default)]
     pub optimizer: AdamWConfig,
@@ -74,8 +79,11 @@ pub struct StageConfig {
     /// The share of sequences in which given claims and findings are compared, without a case.
     #[serde(default)]
     pub comparing: f64,
+    /// The share of pairs of random words, which teach to quote and to compare.
+    #[serde(default)]
+    pub drilling: f64,
     /// The share of wrong findings put into the factual analyses of real answers, to be read and not
-    /// to be learned. A small model's own findings on real images are often wrong, and its scores
+    /// to be learned (the claim before them is). A small model's own findings on real images are often wrong, and its scores
     /// should allow for that.
     #[serde(default = "quarter")]
     pub doubting: f64,
@@ -166,6 +174,9 @@ impl TrainConfig {
         if self.micro_batch == 0 || self.stages.is_empty() {
             bail!("micro_batch and the number of stages must be positive");
         }
+        if !self.data_shares.values().all(|share| *share >= 0.0) {
+            bail!("data_shares must not be negative");
+        }
         for stage in &self.stages {
             if stage.batch == 0 || stage.steps == 0 || stage.rate <= 0.0 {
                 bail!(
@@ -177,13 +188,14 @@ impl TrainConfig {
                 stage.real,
                 stage.answering,
                 stage.comparing,
+                stage.drilling,
                 stage.doubting,
                 stage.easy,
             ];
             if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
                 bail!(
-                    "stage {}: real, answering, comparing, doubting and easy are shares from \
-                     0 to 1",
+                    "stage {}: real, answering, comparing, drilling, doubting and easy are shares \
+                     from 0 to 1",
                     stage.name
                 );
             }

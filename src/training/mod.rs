@@ -4,6 +4,7 @@
 
 mod asked;
 mod config;
+mod drills;
 mod export;
 mod live;
 mod phantom_lessons;
@@ -97,7 +98,8 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bo
 
 fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
     let side = config.model.vision.image_size;
-    let load = |data: &Path| RealLessons::load(data, side, &config.processor());
+    let load =
+        |data: &Path| RealLessons::load(data, side, &config.processor(), &config.data_shares);
     let real = paths.data.as_deref().map(load).transpose()?;
     Ok(Teacher::new(config, real))
 }

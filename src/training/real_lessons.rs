@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use acem3_experts::Criterion;
 use acem3_experts::train::Observation;
 use acem3_vision::{ImageProcessor, Limits};
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +36,8 @@ const WORDS: usize = 60;
 pub(super) struct RealLessons {
     items: Vec<RealItem>,
     by_image: Vec<Vec<usize>>,
-    by_dataset: Vec<Vec<usize>>,
+    /// Rows of each data set, and how often one is drawn.
+    by_dataset: Vec<(Vec<usize>, f64)>,
     images: HashMap<String, Pixels>,
     wrong: WrongAnswers,
     model_pairs: Vec<ModelPair>,
@@ -48,7 +49,12 @@ pub(super) struct RealLessons {
 
 impl RealLessons {
     /// Reads the train parts under a folder and decodes their images once.
-    pub(super) fn load(data: &Path, side: usize, processor: &ImageProcessor) -> Result<Self> {
+    pub(super) fn load(
+        data: &Path,
+        side: usize,
+        processor: &ImageProcessor,
+        shares: &BTreeMap<String, f64>,
+    ) -> Result<Self> {
         let mut items = load_real(data, RealSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
         let mut files = Images::new(PathBuf::new(), Limits::default());
@@ -76,7 +82,7 @@ impl RealLessons {
         };
         Ok(Self {
             by_image: by_image.into_values().collect(),
-            by_dataset: by_dataset.into_values().collect(),
+            by_dataset: shared_out(by_dataset, shares)?,
             wrong: WrongAnswers::new(&items),
             organs: names(|i| i.organ.as_ref()),
             modalities: names(|i| i.modality.as_ref()),
@@ -102,6 +108,16 @@ impl RealLessons {
             .flat_map(|i| [i.question.clone(), format!(" {}", i.answer)]);
         let answers = self.model_pairs.iter().flat_map(|p| p.responses.iter());
         rows.chain(answers.map(|r| r.text.clone()))
+    }
+
+    /// Every answer.
+    pub(super) fn answers_said(&self) -> impl Iterator<Item = String> + '_ {
+        self.items.iter().map(|item| item.answer.clone())
+    }
+
+    /// Any question.
+    pub(super) fn question(&self, rng: &mut ChaCha8Rng) -> Option<String> {
+        Some(self.draw_item(rng)?.question.clone())
     }
 
     /// An image with its organ, its modality and what is often asked; `before` attributes of other sources are unknown.
@@ -229,18 +245,44 @@ impl RealLessons {
         })
     }
 
-    /// A row of any data set, each data set as often as the square root of its size asks.
+    /// A row of any data set, each data set as often as its share asks.
     fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&RealItem> {
         let rows = self
             .by_dataset
-            .choose_weighted(rng, |rows| (rows.len() as f64).sqrt())
+            .choose_weighted(rng, |(_, share)| *share)
             .ok()?;
-        self.items.get(*rows.choose(rng)?)
+        self.items.get(*rows.0.choose(rng)?)
     }
 
     fn jittered(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
         Some(jitter(self.images.get(key)?, self.side, rng))
     }
+}
+
+/// The rows of data sets with their shares; where none is given, the square roots of their sizes.
+fn shared_out(
+    rows: BTreeMap<&str, Vec<usize>>,
+    shares: &BTreeMap<String, f64>,
+) -> Result<Vec<(Vec<usize>, f64)>> {
+    if let Some(name) = shares.keys().find(|name| !rows.contains_key(name.as_str())) {
+        let known: Vec<&str> = rows.into_keys().collect();
+        bail!(
+            "data_shares names {name:?}, which is not among the data: {}",
+            known.join(", ")
+        );
+    }
+    let share = |name: &str, rows: &[usize]| match shares.get(name) {
+        Some(share) => *share,
+        None if shares.is_empty() => (rows.len() as f64).sqrt(),
+        None => 0.0,
+    };
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(name, rows)| {
+            let share = share(name, &rows);
+            (rows, share)
+        })
+        .collect())
 }
 
 /// What an answer claims, in words of its own or in a sentence.

@@ -11,6 +11,7 @@ use anyhow::Result;
 use super::config::TrainConfig;
 use super::taught::{Pixels, TaughtPair, TaughtRating};
 use super::vocabulary::ANSWER;
+use crate::phantoms::style::SHOWN;
 
 /// What an error costs at a score and at an analysis, which is one of a few sentences.
 const SCORE_WEIGHT: f32 = 2.0;
@@ -189,9 +190,23 @@ impl Scribe {
             match step {
                 TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
                 TokenStep::Free => {
-                    let weight = if rating.learned { analysis } else { 0.0 };
-                    let text = self.tokenizer.free(&free_text(&rating.analysis))?;
-                    tokens.extend(text.into_iter().map(|t| (t, weight)));
+                    let text = free_text(&rating.analysis);
+                    let unlearned = match shown(&text).filter(|_| !rating.learned) {
+                        Some((before, upto)) => {
+                            let tokens = |text| self.tokenizer.free(text).map(|t| t.len());
+                            tokens(before)?..tokens(upto)?
+                        }
+                        None => 0..0,
+                    };
+                    let text = self.tokenizer.free(&text)?;
+                    let weight = |i| {
+                        if unlearned.contains(&i) {
+                            0.0
+                        } else {
+                            analysis
+                        }
+                    };
+                    tokens.extend(text.into_iter().enumerate().map(|(i, t)| (t, weight(i))));
                 }
                 TokenStep::Score(scores) => {
                     tokens.push((scores[usize::from(rating.score.min(5))], score));
@@ -214,6 +229,13 @@ impl Scribe {
     pub(super) fn is_counted(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
+}
+
+/// What stands before a factual analysis says what the image shows, and what up to its end.
+fn shown(analysis: &str) -> Option<(&str, &str)> {
+    let (upto, _) = analysis.rsplit_once(':')?;
+    let at = upto.find(SHOWN)? + SHOWN.len();
+    Some((analysis.get(..at)?, upto))
 }
 
 /// What errors at the analysis and at the score of a criterion cost.
@@ -246,6 +268,16 @@ mod tests {
     use crate::training::teacher::Teacher;
     use crate::training::{phantom_lessons, vocabulary};
 
+    /// The recipe of the embedded panel, and its texts' writer.
+    fn scribe() -> (TrainConfig, Scribe) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let config = TrainConfig::read(&path).unwrap();
+        let teacher = Teacher::new(&config, None);
+        let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
+        let scribe = Scribe::new(&config, TextTokenizer::new(trained), 5).unwrap();
+        (config, scribe)
+    }
+
     fn score(value: u8) -> Score {
         let mut logits = [0.0; 6];
         logits[usize::from(value)] = 9.0;
@@ -274,11 +306,7 @@ mod tests {
     /// What is taught is, token by token, what is asked and answered when a pair is judged.
     #[test]
     fn a_lesson_reads_as_the_judging_it_prepares_for() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
-        let config = TrainConfig::read(&path).unwrap();
-        let teacher = Teacher::new(&config, None);
-        let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
-        let scribe = Scribe::new(&config, TextTokenizer::new(trained), 5).unwrap();
+        let (config, scribe) = scribe();
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let pair = phantom_lessons::pair(1, 2, &config.processor(), &mut rng).unwrap();
         let all = Lessons {
@@ -327,5 +355,29 @@ mod tests {
                 .collect();
             assert_eq!(taught, whole(task, &scribe, &ratings), "member {i}");
         }
+    }
+
+    /// Of a doubted analysis the claim and the agreement are learned, not the finding between them.
+    #[test]
+    fn a_doubted_finding_is_read_alone() {
+        let (_, scribe) = scribe();
+        let rating = TaughtRating {
+            criterion: Some(Criterion::FactualAccuracy),
+            analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
+            score: 1,
+            learned: false,
+        };
+        let tokens = scribe.filled(1, &[&rating]).unwrap();
+        let learned = |wanted: bool| {
+            let tokens = tokens
+                .iter()
+                .filter(|(_, weight)| (*weight > 0.0) == wanted);
+            let tokens: Vec<u32> = tokens.map(|(token, _)| *token).collect();
+            scribe.tokenizer.decode(&tokens).unwrap()
+        };
+        let text = learned(true);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text, "claims left side; the image shows: they differ. 1");
+        assert!(learned(false).contains("right side"));
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct TaughtResponse {
     pub(super) conclusion: TaughtRating,
 }
 
-/// An analysis and a score, and whether the analysis is learned or only read.
+/// An analysis and a score, and whether its finding is learned or only read.
 #[derive(Clone, Debug)]
 pub(super) struct TaughtRating {
     /// What is rated; `None` for a conclusion.
@@ -49,8 +49,8 @@ pub(super) struct TaughtRating {
     pub(super) analysis: String,
     /// 0 to 5.
     pub(super) score: u8,
-    /// False for an analysis that is known to be wrong: the score below it is still learned, so
-    /// that a score can contradict a doubtful finding.
+    /// False where what the image is said to show is known to be wrong. What is claimed, whether both
+    /// agree, and the score are still learned, so that a score can contradict a doubtful finding.
     pub(super) learned: bool,
 }
 

@@ -7,6 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::config::{StageConfig, StageKind, TrainConfig};
+use super::drills::Drills;
 use super::phantom_lessons;
 use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
@@ -15,6 +16,12 @@ use crate::phantoms::Attributes;
 
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
+
+/// Phantoms whose answers give the words of drills where there is no real data.
+const WORDED: u64 = 400;
+
+/// The place of the medical expert among the members.
+const MEDICAL_KNOWLEDGE: usize = 1;
 
 /// Cases whose factual ratings are compared in one sequence.
 const COMPARED: u64 = 8;
@@ -25,16 +32,23 @@ pub(super) struct Teacher {
     processor: ImageProcessor,
     grid: usize,
     real: Option<RealLessons>,
+    drills: Drills,
 }
 
 impl Teacher {
     /// The teacher of a training, with or without real data.
     pub(super) fn new(config: &TrainConfig, real: Option<RealLessons>) -> Self {
+        let seed = config.seed.wrapping_add(PHANTOM_SEED);
+        let drills = match &real {
+            Some(real) => Drills::new(real.answers_said()),
+            None => Drills::new(phantom_lessons::responses(seed, 0..WORDED).map(|r| r.text)),
+        };
         Self {
             seed: config.seed,
             processor: config.processor(),
             grid: config.model.vision.grid(),
             real,
+            drills,
         }
     }
 
@@ -107,6 +121,13 @@ impl Teacher {
             };
             return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
         }
+        if member.is_none() && rng.random_bool(stage.drilling) {
+            let question = self.question(number, &mut rng);
+            if let Some(pair) = self.drills.pair(question, &mut rng) {
+                let lessons = lessons(Some(MEDICAL_KNOWLEDGE), stage.easy, &mut rng);
+                return scribe.evaluations(&pair, &pair, lessons);
+            }
+        }
         let pair = match real.and_then(|r| r.pair(stage.doubting, &mut rng)) {
             Some(found) => found,
             None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, &mut rng)?,
@@ -114,6 +135,16 @@ impl Teacher {
         let lessons = lessons(member, stage.easy, &mut rng);
         let read = pair.misread(&mut rng);
         scribe.evaluations(&pair, &read, lessons)
+    }
+
+    /// Any question.
+    fn question(&self, number: u64, rng: &mut ChaCha8Rng) -> String {
+        let asked = self.real.as_ref().and_then(|real| real.question(rng));
+        asked.unwrap_or_else(|| {
+            crate::phantoms::phantom(self.phantom_seed(), number)
+                .question
+                .text
+        })
     }
 
     /// Factual ratings of many responses.

@@ -4,6 +4,9 @@
 //! The phrases are the same in every case and carry no information, so a small model does not
 //! spend its context on them; and since quoted text never yields a control token, no answer can
 //! imitate the format.
+//!
+//! It reads lower case alone, and every text as if a space stood before it. A word is then the same
+//! token wherever it stands, and what a response claims can be copied into the analysis.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric, Step};
@@ -11,6 +14,8 @@ use acem3_experts::{Aspect, TextTokenizer};
 use anyhow::{Result, anyhow};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::normalizers::replace::{Replace, ReplacePattern};
+use tokenizers::normalizers::{Lowercase, Prepend, Sequence as Normalizers};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
@@ -20,6 +25,13 @@ use super::config::TrainConfig;
 
 /// Opens the answer of a question-answering sequence.
 pub(super) const ANSWER: &str = "\n### Answer:\n";
+
+/// The tokens before a preferred and before a rejected evaluation (ACE-M³ §3.4, `RTDPO`). No stage of
+/// evaluations writes them, so that one of preferences finds them without a meaning.
+const REWARD: [&str; 2] = ["[Good]", "[Bad]"];
+
+/// One space too many at the beginning of a text.
+const SPARE: &str = r"^ (?=\s)";
 
 /// Trains the tokenizer on texts. The vocabulary has exactly the configured size.
 pub(super) fn train(
@@ -33,6 +45,15 @@ pub(super) fn train(
     )
     .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
+    // In a sequence of its own, for this space is not that of `SentencePiece`, which stands before a
+    // prompt alone.
+    let spare = Replace::new(ReplacePattern::Regex(SPARE.to_owned()), "")
+        .map_err(|e| anyhow!("tokenizer: {e}"))?;
+    let spaced = Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), spare.into()]);
+    let normalizers = Normalizers::new(vec![Lowercase.into(), spaced.into()]);
+    tokenizer
+        .with_normalizer(Some(normalizers))
+        .map_err(|e| anyhow!("tokenizer: {e}"))?;
     tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
         lines.into(),
         ByteLevel::new(false, true, true).into(),
@@ -81,6 +102,7 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
     };
     let marks = [(); 3].map(|()| vec![Piece::Free(String::new())]);
     let mut phrases = vec![ANSWER.to_owned()];
+    phrases.extend(REWARD.map(str::to_owned));
     let mut add = |pieces: Vec<Piece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
             Piece::Fixed(text) => Some(text),
@@ -108,4 +130,41 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
     phrases.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     phrases.dedup();
     Ok(phrases)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_word_is_the_same_token_wherever_it_stands() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let config = TrainConfig::read(&path).unwrap();
+        let texts = [
+            "left kidney",
+            " Claims left kidney; the image shows it: they agree.\n",
+            "Score: 0 1 2 3 4 5",
+        ];
+        let texts = texts.iter().cycle().take(300).map(|t| (*t).to_owned());
+        let tokenizer = TextTokenizer::new(train(&config, texts).unwrap());
+        let claimed = tokenizer.free("Left Kidney").unwrap();
+        assert_eq!(claimed.len(), 2);
+        for text in [" left kidney", "LEFT KIDNEY", "left kidney"] {
+            assert_eq!(tokenizer.free(text).unwrap(), claimed, "{text}");
+        }
+        let analysis = tokenizer
+            .free(" Claims left kidney; the image shows it")
+            .unwrap();
+        assert!(analysis.windows(2).any(|two| two == claimed));
+        assert_eq!(tokenizer.decode(&claimed).unwrap(), " left kidney");
+        let [stop] = tokenizer.free("\n").unwrap()[..] else {
+            panic!("a line break is one token");
+        };
+        assert_eq!(tokenizer.free("kidney\n").unwrap(), [claimed[1], stop]);
+        for token in REWARD {
+            assert_eq!(tokenizer.fixed(token).unwrap().len(), 1);
+        }
+    }
 }
