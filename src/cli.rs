@@ -7,7 +7,7 @@ mod encoders;
 mod panel;
 mod train;
 
-pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs};
+pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs};
 pub use encoders::EncodersArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};

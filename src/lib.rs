@@ -43,6 +43,7 @@ pub mod measure;
 pub mod pairs;
 pub mod panel;
 pub mod phantoms;
+pub mod preferences;
 pub mod progress;
 pub mod record;
 pub mod regular;

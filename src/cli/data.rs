@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use acem3_experts::prompt::Layout;
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Format, SourceArgs};
+use crate::preferences::Negative;
 
 /// `acem3 data`.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +24,8 @@ pub enum DataCommand {
     /// The right verdict on every criterion is known by rule and written as labels, so that any
     /// judge can be tested with them: does it look at the image?
     Phantoms(PhantomArgs),
+    /// Write right evaluations of phantoms, each beside a worse one, as TRL's DPO trainer reads them
+    Preferences(PreferenceArgs),
     /// Read cases without judging them, decode their images, and list every problem
     ///
     /// Exits with 1 when there is one.
@@ -40,6 +44,53 @@ pub struct PhantomArgs {
     /// The seed: equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
+}
+
+/// `acem3 data preferences`.
+#[derive(Args, Clone, Debug)]
+pub struct PreferenceArgs {
+    /// The folder to write `preferences.jsonl` and `images/` into
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// How many phantoms; each gives a pair for each of the four members
+    #[arg(long, default_value_t = 100, env = "ACEM3_N")]
+    pub n: u64,
+    /// The seed: equal seeds give equal files
+    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
+    pub seed: u64,
+    /// What makes an evaluation worse; at times two ways are mixed
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_values_t = Negative::ALL,
+        env = "ACEM3_NEGATIVES"
+    )]
+    pub negatives: Vec<Negative>,
+    /// The layout of the prompts
+    #[arg(long, value_enum, default_value_t = LayoutArg::Paper, env = "ACEM3_LAYOUT")]
+    pub layout: LayoutArg,
+    /// Begin the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
+    #[arg(long, env = "ACEM3_REWARD_TOKENS")]
+    pub reward_tokens: bool,
+}
+
+/// The layout of prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LayoutArg {
+    /// Criteria first, as ACE-M³ was trained
+    Paper,
+    /// Image, question and responses first, as the embedded panel was
+    CaseFirst,
+}
+
+impl From<LayoutArg> for Layout {
+    fn from(layout: LayoutArg) -> Self {
+        match layout {
+            LayoutArg::Paper => Self::Paper,
+            LayoutArg::CaseFirst => Self::CaseFirst,
+        }
+    }
 }
 
 /// `acem3 data check`.

@@ -8,11 +8,14 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::cases::{self, Case, Problem, Reason};
-use crate::cli::{CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, Verbosity};
+use crate::cli::{
+    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, Verbosity,
+};
 use crate::commands::unheeded;
 use crate::exit::Exit;
 use crate::images::{Images, relative};
 use crate::phantoms::write;
+use crate::preferences::{PreferencePlan, folder};
 use crate::progress::say;
 use crate::summary::{plural, printable, reason_name};
 
@@ -20,6 +23,7 @@ use crate::summary::{plural, printable, reason_name};
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         DataCommand::Phantoms(args) => phantoms(args, verbosity),
+        DataCommand::Preferences(args) => preferences(args, verbosity),
         DataCommand::Check(args) => check(args, verbosity),
     }
 }
@@ -30,6 +34,29 @@ fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         let out = args.out.display();
         let told = writeln!(io::stdout(), "{} in {out}", plural(args.n, "case"));
         told.context("cannot write to stdout")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let written = folder(&PreferencePlan {
+        out: args.out.clone(),
+        n: args.n,
+        seed: args.seed,
+        ways: args.negatives.clone(),
+        layout: args.layout.into(),
+        reward_tokens: args.reward_tokens,
+    })?;
+    if !verbosity.quiet {
+        let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
+        let told = writeln!(io::stdout(), "{pairs} in {out}");
+        told.context("cannot write to stdout")?;
+        if written.left_out > 0 {
+            let left_out = plural(written.left_out, "evaluation");
+            say(&format!(
+                "{left_out} left out: --negatives cannot make them worse"
+            ));
+        }
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,231 @@
+//! Preferences as a folder that TRL's DPO trainer reads: `preferences.jsonl` and `images/`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acem3_conclusion::MergePrompts;
+use acem3_experts::Aspect;
+use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Layout, Piece, Rubric};
+use anyhow::{Context, Result, bail};
+use image::ImageFormat;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+use super::negative::{Negative, Ratings, negative};
+use crate::panel::MEMBERS;
+use crate::phantoms::{Phantom, phantom};
+
+const FILE: &str = "preferences.jsonl";
+/// What stands for the image in a prompt's text.
+const IMAGE: &str = "<image>";
+/// The reward tokens of ACE-M³ (§3.4), with which the two continuations begin.
+const REWARD: [&str; 2] = ["[Good]", "[Bad]"];
+/// Added to the seed, so that the dice of negatives are not those of phantoms.
+const SEED: u64 = 0x5eed_0fba_d000;
+
+/// What to write.
+#[derive(Clone, Debug)]
+pub struct PreferencePlan {
+    /// The folder.
+    pub out: PathBuf,
+    /// How many phantoms; each gives a preference for each member.
+    pub n: u64,
+    /// The phantoms' seed.
+    pub seed: u64,
+    /// What makes evaluations worse.
+    pub ways: Vec<Negative>,
+    /// The prompts' layout.
+    pub layout: Layout,
+    /// Whether continuations begin with reward tokens.
+    pub reward_tokens: bool,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Preferences.
+    pub pairs: u64,
+    /// Evaluations that none of the ways makes worse.
+    pub left_out: u64,
+}
+
+/// The prompts and formats of all members.
+struct Members {
+    branches: BranchPrompts,
+    merge: MergePrompts,
+}
+
+impl Members {
+    /// The prompt of a member, and the right evaluation of the pair.
+    fn lesson(&self, member: usize, phantom: &Phantom) -> Result<(String, Format, Ratings)> {
+        let [first, second] = &phantom.responses;
+        let input = JudgeInput {
+            image: true,
+            question: &phantom.question.text,
+            responses: [&first.text, &second.text],
+        };
+        if let Some(aspect) = Aspect::ALL.get(member) {
+            let prompt = text(&self.branches.pieces(*aspect, &input)?);
+            return Ok((prompt, Format::branch(*aspect), ratings(phantom, *aspect)));
+        }
+        let written =
+            Aspect::ALL.map(|aspect| Format::branch(aspect).pieces(&ratings(phantom, aspect)));
+        let prompt = text(&self.merge.pieces(&input, &written)?);
+        let concluded = phantom.responses.each_ref().map(|r| &r.conclusion);
+        let concluded = concluded.map(|c| (c.analysis.clone(), c.score));
+        Ok((prompt, Format::conclusion(), concluded.into()))
+    }
+}
+
+/// The right ratings of an aspect, the first response's and then the second's.
+fn ratings(phantom: &Phantom, aspect: Aspect) -> Ratings {
+    let of = phantom.responses.iter().flat_map(|r| &r.ratings);
+    of.filter(|(criterion, _)| criterion.aspect() == aspect)
+        .map(|(_, rating)| (rating.analysis.clone(), rating.score))
+        .collect()
+}
+
+fn text(pieces: &[Piece]) -> String {
+    let text = pieces.iter().map(|piece| match piece {
+        Piece::Fixed(text) | Piece::Free(text) => text.as_str(),
+        Piece::Image => IMAGE,
+    });
+    text.collect()
+}
+
+/// Writes the preferences. Equal plans give equal bytes.
+///
+/// # Errors
+/// When there is nothing to write, when the folder holds something else, and when a file cannot
+/// be written.
+pub fn folder(plan: &PreferencePlan) -> Result<Written> {
+    if plan.n == 0 || plan.ways.is_empty() {
+        bail!("--n 0 or no --negatives: nothing to write\nhint: `--n 100` makes up to 400 pairs");
+    }
+    make_room(&plan.out)?;
+    let members = Members {
+        branches: BranchPrompts::new(plan.layout, Rubric::built_in()?, Detail::Names)?,
+        merge: MergePrompts::new(plan.layout)?,
+    };
+    let (mut lines, mut written) = (String::new(), Written::default());
+    for index in 0..plan.n {
+        let phantom = phantom(plan.seed, index);
+        let id = format!("phantom-{}-{index:05}", plan.seed);
+        let image = format!("images/{id}.png");
+        let path = plan.out.join(&image);
+        let saved = phantom.image.save_with_format(&path, ImageFormat::Png);
+        saved.with_context(|| format!("cannot write {}", path.display()))?;
+        for (i, member) in MEMBERS.iter().enumerate() {
+            let mut rng = ChaCha8Rng::seed_from_u64(plan.seed.wrapping_add(SEED));
+            rng.set_stream(index * MEMBERS.len() as u64 + i as u64);
+            let (prompt, format, right) = members.lesson(i, &phantom)?;
+            let Some((wrong, ways)) = negative(&plan.ways, &right, &mut rng) else {
+                written.left_out += 1;
+                continue;
+            };
+            let lead = |i: usize| if plan.reward_tokens { REWARD[i] } else { "" };
+            let line = json!({
+                "id": format!("{id}-{member}"),
+                "member": member,
+                "images": [image],
+                "prompt": prompt,
+                "chosen": format!("{}{}", lead(0), text(&format.pieces(&right))),
+                "rejected": format!("{}{}", lead(1), text(&format.pieces(&wrong))),
+                "negatives": ways,
+            });
+            writeln!(lines, "{line}")?;
+            written.pairs += 1;
+        }
+    }
+    // Last, and whole: where the file is, the images are.
+    let path = plan.out.join(FILE);
+    let part = path.with_extension("part");
+    fs::write(&part, lines)
+        .and_then(|()| fs::rename(&part, &path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(written)
+}
+
+/// An empty folder, or an earlier output of this command.
+fn make_room(out: &Path) -> Result<()> {
+    let others = fs::read_dir(out).map_or(0, |entries| {
+        let known = [FILE, "preferences.part", "images"];
+        let others = entries.filter_map(Result::ok).map(|e| e.file_name());
+        others
+            .filter(|name| !known.iter().any(|k| name == k))
+            .count()
+    });
+    if others > 0 {
+        bail!(
+            "--out {}: expected an empty folder or an earlier output of this command, found \
+             {others} other file(s)\nhint: choose a folder that does not exist yet",
+            out.display()
+        );
+    }
+    let images = out.join("images");
+    fs::create_dir_all(&images).with_context(|| format!("cannot make {}", images.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn plan(out: &Path) -> PreferencePlan {
+        PreferencePlan {
+            out: out.to_owned(),
+            n: 6,
+            seed: 3,
+            ways: Negative::ALL.to_vec(),
+            layout: Layout::CaseFirst,
+            reward_tokens: true,
+        }
+    }
+
+    #[test]
+    fn every_line_is_a_prompt_with_a_better_and_a_worse_continuation() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = folder(&plan(&dir.path().join("a"))).unwrap();
+        assert_eq!(written.pairs + written.left_out, 24);
+        assert!(written.pairs > 20);
+        let read = |name: &str| fs::read_to_string(dir.path().join(name).join(FILE)).unwrap();
+        let lines = read("a");
+        for line in lines.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let part = |name: &str| line[name].as_str().unwrap();
+            assert!(
+                dir.path()
+                    .join("a")
+                    .join(line["images"][0].as_str().unwrap())
+                    .is_file()
+            );
+            assert_eq!(part("prompt").matches(IMAGE).count(), 1);
+            let (chosen, rejected) = (part("chosen"), part("rejected"));
+            let chosen = chosen.strip_prefix("[Good]").unwrap();
+            let rejected = rejected.strip_prefix("[Bad]").unwrap();
+            assert_ne!(chosen, rejected);
+            assert_eq!(chosen.lines().count(), rejected.lines().count());
+            assert_eq!(
+                chosen.matches("Score:").count(),
+                rejected.matches("Score:").count()
+            );
+        }
+        folder(&plan(&dir.path().join("b"))).unwrap();
+        assert_eq!(lines, read("b"));
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
+        let error = folder(&plan(dir.path())).unwrap_err().to_string();
+        assert!(
+            error.contains("--out") && error.contains("hint:"),
+            "{error}"
+        );
+        assert!(!dir.path().join("images").exists());
+    }
+}

@@ -1,0 +1,210 @@
+//! Worse evaluations, made from a right one (ACE-M³ §3.4: scores; `HDCEval` §3.3: rationales and
+//! references).
+
+use rand::Rng;
+use rand::seq::{IndexedRandom, IteratorRandom};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use crate::phantoms::style::SHOWN;
+
+/// An analysis and a score for each criterion of the first response, then of the second.
+pub type Ratings = Vec<(String, u8)>;
+
+/// What is done to an evaluation to make it wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Negative {
+    /// Responses exchange their scores on some criteria.
+    ScoreSwap,
+    /// On a criterion one response gains what the other loses.
+    ScoreAddition,
+    /// Responses exchange their analyses on some criteria.
+    RationaleExchange,
+    /// Analyses no longer say what the image shows.
+    ReferenceRemoval,
+}
+
+/// How far a score is moved.
+const MOVED: std::ops::RangeInclusive<u8> = 1..=3;
+/// How often a second thing is done.
+const MIXED: f64 = 0.3;
+/// Draws before an evaluation counts as one that none of the ways makes wrong.
+const DRAWS: usize = 16;
+
+impl Negative {
+    /// All ways.
+    pub const ALL: [Self; 4] = [
+        Self::ScoreSwap,
+        Self::ScoreAddition,
+        Self::RationaleExchange,
+        Self::ReferenceRemoval,
+    ];
+
+    /// A worse evaluation, or none where this way changes nothing.
+    pub fn of(self, ratings: &Ratings, rng: &mut ChaCha8Rng) -> Option<Ratings> {
+        let half = ratings.len() / 2;
+        let mut worse = ratings.clone();
+        let (first, second) = worse.split_at_mut(half);
+        let both = first.iter_mut().zip(second);
+        match self {
+            Self::ScoreSwap => {
+                let differing = both.filter(|(a, b)| a.1 != b.1);
+                for (a, b) in some(differing.collect(), rng) {
+                    std::mem::swap(&mut a.1, &mut b.1);
+                }
+            }
+            Self::ScoreAddition => {
+                let (a, b) = both.choose(rng)?;
+                let (up, down) = if rng.random_bool(0.5) { (a, b) } else { (b, a) };
+                let by = rng.random_range(MOVED);
+                up.1 = (up.1 + by).min(5);
+                down.1 = down.1.saturating_sub(by);
+            }
+            Self::RationaleExchange => {
+                let differing = both.filter(|(a, b)| a.0 != b.0);
+                for (a, b) in some(differing.collect(), rng) {
+                    std::mem::swap(&mut a.0, &mut b.0);
+                }
+            }
+            Self::ReferenceRemoval => {
+                for (analysis, _) in &mut worse {
+                    if let Some(without) = without_reference(analysis) {
+                        *analysis = without;
+                    }
+                }
+            }
+        }
+        (worse != *ratings).then_some(worse)
+    }
+}
+
+/// A worse evaluation by one of these ways, at times by two, and which they were. None where no way
+/// makes one that is different and well formed.
+pub fn negative(
+    ways: &[Negative],
+    ratings: &Ratings,
+    rng: &mut ChaCha8Rng,
+) -> Option<(Ratings, Vec<Negative>)> {
+    for _ in 0..DRAWS {
+        let way = *ways.choose(rng)?;
+        let Some(mut worse) = way.of(ratings, rng) else {
+            continue;
+        };
+        let mut done = vec![way];
+        if rng.random_bool(MIXED)
+            && let Some(other) = ways.iter().filter(|w| **w != way).choose(rng)
+            && let Some(mixed) = other.of(&worse, rng)
+        {
+            worse = mixed;
+            done.push(*other);
+        }
+        // Two changes may undo each other.
+        if worse != *ratings && is_well_formed(&worse) {
+            return Some((worse, done));
+        }
+    }
+    None
+}
+
+/// Whether an evaluation could have been written by an expert: every analysis is a line with words,
+/// every score one of 0 to 5.
+pub fn is_well_formed(ratings: &Ratings) -> bool {
+    let line = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r']);
+    ratings.len().is_multiple_of(2)
+        && ratings
+            .iter()
+            .all(|(text, score)| line(text) && *score <= 5)
+}
+
+/// At least one of some things.
+fn some<T>(mut all: Vec<T>, rng: &mut ChaCha8Rng) -> Vec<T> {
+    let least = all.len().min(1);
+    let kept = rng.random_range(least..=all.len());
+    while all.len() > kept {
+        all.swap_remove(rng.random_range(0..all.len()));
+    }
+    all
+}
+
+/// The analysis of a finding without the finding.
+fn without_reference(analysis: &str) -> Option<String> {
+    let (claim, rest) = analysis.split_once(SHOWN)?;
+    let (_, agreement) = rest.rsplit_once(':')?;
+    Some(format!("{claim}:{agreement}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    fn ratings() -> Ratings {
+        let finding = "Claims left; the image shows right: they differ.";
+        [
+            (finding, 1),
+            ("Safe.", 5),
+            ("Claims right.", 5),
+            ("Safe.", 5),
+        ]
+        .map(|(text, score)| (text.to_owned(), score))
+        .into()
+    }
+
+    fn made(way: Negative, draws: u64) -> Vec<Ratings> {
+        let draw = |seed| way.of(&ratings(), &mut ChaCha8Rng::seed_from_u64(seed));
+        (0..draws).filter_map(draw).collect()
+    }
+
+    #[test]
+    fn scores_are_swapped_where_they_differ() {
+        for worse in made(Negative::ScoreSwap, 20) {
+            let scores: Vec<u8> = worse.iter().map(|r| r.1).collect();
+            assert_eq!(scores, [5, 5, 1, 5]);
+        }
+    }
+
+    #[test]
+    fn what_one_gains_the_other_loses() {
+        let all = made(Negative::ScoreAddition, 60);
+        assert!(all.len() > 40);
+        for worse in all {
+            let old = ratings();
+            let change = |i: usize| i16::from(worse[i].1) - i16::from(old[i].1);
+            for i in 0..2 {
+                assert!(change(i) * change(i + 2) <= 0, "{worse:?}");
+            }
+            assert!(is_well_formed(&worse));
+        }
+    }
+
+    #[test]
+    fn analyses_change_places_and_references_vanish() {
+        for worse in made(Negative::RationaleExchange, 20) {
+            assert_eq!((worse[0].0.as_str(), worse[0].1), ("Claims right.", 1));
+        }
+        let [worse] = &made(Negative::ReferenceRemoval, 1)[..] else {
+            panic!("one");
+        };
+        assert_eq!(worse[0].0, "Claims left: they differ.");
+        assert_eq!(worse[1..], ratings()[1..]);
+    }
+
+    #[test]
+    fn every_negative_is_well_formed_and_different() {
+        let mut kinds = std::collections::HashSet::new();
+        for seed in 0..300 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let (worse, done) = negative(&Negative::ALL, &ratings(), &mut rng).unwrap();
+            assert!(worse != ratings() && is_well_formed(&worse));
+            kinds.extend(done.iter().copied());
+        }
+        assert_eq!(kinds.len(), 4);
+        // Two equal perfect evaluations have nothing to swap.
+        let even: Ratings = vec![("Safe.".to_owned(), 5); 2];
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        assert_eq!(negative(&[Negative::ScoreSwap], &even, &mut rng), None);
+        assert!(negative(&[Negative::ScoreAddition], &even, &mut rng).is_some());
+    }
+}
