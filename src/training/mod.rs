@@ -6,6 +6,7 @@ mod asked;
 mod config;
 mod drills;
 mod export;
+mod folder;
 mod live;
 mod phantom_lessons;
 mod pixels;
@@ -30,6 +31,7 @@ use scribe::Scribe;
 use stage::Stage;
 use teacher::Teacher;
 
+use crate::folder::FolderLock;
 use crate::panel::MEMBERS;
 
 /// Phantom cases whose texts the tokenizer learns from.
@@ -40,8 +42,10 @@ const TOKENIZER_CASES: u64 = 3000;
 pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bool> {
     std::fs::create_dir_all(&paths.out)
         .with_context(|| format!("cannot create {}", paths.out.display()))?;
-    same_training(config, &paths.out)?;
+    folder::same_training(config, &paths.out)?;
+    let _lock = FolderLock::take(&paths.out)?;
     let teacher = teacher(config, paths)?;
+    folder::same_data(teacher.data(), &paths.out)?;
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut start = Parameters::fresh(config.seed);
@@ -142,40 +146,6 @@ pub(crate) fn adapt(
     )?)?)
 }
 
-/// Keeps the configuration beside its checkpoints, and refuses to go on with another one: stages
-/// that are finished would be taken for the new configuration's.
-fn same_training(config: &TrainConfig, out: &Path) -> Result<()> {
-    let path = out.join("train.toml");
-    let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
-    match std::fs::read_to_string(&path) {
-        Ok(before) if before == text => Ok(()),
-        Ok(_) => bail!(
-            "{}: the checkpoints beside it are of another configuration\n\
-             hint: name another folder with --out, or move this one away",
-            path.display()
-        ),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            empty(out)?;
-            whole(&path, text.as_bytes())
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-/// Refuses a folder that holds anything else than a training.
-fn empty(out: &Path) -> Result<()> {
-    let mut entries =
-        std::fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?;
-    if entries.next().is_some() {
-        bail!(
-            "--out {}: it holds files that are no training's\n\
-             hint: name a folder that is empty or does not exist",
-            out.display()
-        );
-    }
-    Ok(())
-}
-
 /// Weights of their own with the same values, so that members do not train each other's.
 fn copy(parameters: &Parameters) -> Result<Parameters> {
     let copies = parameters
@@ -195,7 +165,7 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
         let json = trained
             .to_string(false)
             .map_err(anyhow::Error::from_boxed)?;
-        whole(&path, json.as_bytes())?;
+        folder::whole(&path, json.as_bytes())?;
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     TextTokenizer::parse(&json).with_context(|| {
@@ -204,30 +174,4 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
             path.display()
         )
     })
-}
-
-/// Writes a file that is there whole or not at all.
-fn whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = path.with_extension("partial");
-    std::fs::write(&partial, bytes)
-        .and_then(|()| std::fs::rename(&partial, path))
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_configuration_is_refused_in_a_used_folder() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
-        let mut config = TrainConfig::read(&path).unwrap();
-        let out = tempfile::tempdir().unwrap();
-        same_training(&config, out.path()).unwrap();
-        same_training(&config, out.path()).unwrap();
-        config.stages[0].rate *= 2.0;
-        let error = same_training(&config, out.path()).unwrap_err().to_string();
-        assert!(error.contains("train.toml: the checkpoints"), "{error}");
-        assert!(error.contains("hint: name another folder"), "{error}");
-    }
 }

@@ -12,6 +12,7 @@ use super::phantom_lessons;
 use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
 use super::taught::{TaughtRating, TaughtResponse};
+use crate::key::Digest;
 use crate::phantoms::Attributes;
 
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
@@ -57,6 +58,12 @@ impl Teacher {
         let mut classes = Attributes::CLASSES.to_vec();
         classes.extend(self.real.iter().flat_map(RealLessons::classes));
         classes
+    }
+
+    /// The hash of the real questions and answers, where there are any.
+    pub(super) fn data(&self) -> Option<Digest> {
+        let texts: Vec<String> = self.real.as_ref()?.texts().collect();
+        Some(Digest::of(texts.join("\n").as_bytes()))
     }
 
     /// Texts for the tokenizer.
