@@ -10,6 +10,7 @@ use std::sync::Arc;
 use acem3_vision::Shown;
 use anyhow::{Context, ensure};
 
+use crate::aside::ASIDE;
 use crate::cases::{Case, Problem, Reason};
 use crate::exit::Stopped;
 use crate::images::{Images, LoadedImage, ReadImage, relative};
@@ -375,8 +376,8 @@ impl<'a> Run<'a> {
     fn tell_cut(&mut self) {
         if let Some(kept) = self.journal.take_cut() {
             self.progress.note(&format!(
-                "the input differs from that of the earlier run after {kept} records; verdicts are \
-                 reused where they still fit"
+                "after {kept} records the input, or what is asked of it, differs from that of the earlier \
+                 run; verdicts that fit are reused, and {ASIDE} keeps the others"
             ));
         }
     }

@@ -148,24 +148,44 @@ pub fn folder(plan: &PreferencePlan) -> Result<Written> {
     Ok(written)
 }
 
-/// An empty folder, or an earlier output of this command.
+/// Makes room: an empty folder, or an earlier output of this command, whose images go. Anything else
+/// is somebody's own and stays.
 fn make_room(out: &Path) -> Result<()> {
-    let others = fs::read_dir(out).map_or(0, |entries| {
-        let known = [FILE, "preferences.part", "images"];
-        let others = entries.filter_map(Result::ok).map(|e| e.file_name());
-        others
-            .filter(|name| !known.iter().any(|k| name == k))
-            .count()
-    });
-    if others > 0 {
+    let images = out.join("images");
+    let ours = out.join(FILE).is_file();
+    let drawn = |name: &str| name.starts_with("phantom-");
+    let known = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
+    let (around, within) = (names(out)?, names(&images)?);
+    let strange = around.iter().filter(|name| !known(name)).count()
+        + within.iter().filter(|name| !drawn(name)).count();
+    if strange > 0 || !(ours || around.is_empty()) {
         bail!(
-            "--out {}: expected an empty folder or an earlier output of this command, found \
-             {others} other file(s)\nhint: choose a folder that does not exist yet",
+            "--out {}: expected an empty folder or an earlier output of this command\n\
+             hint: choose a folder that does not exist yet",
             out.display()
         );
     }
-    let images = out.join("images");
-    fs::create_dir_all(&images).with_context(|| format!("cannot make {}", images.display()))
+    for name in within {
+        let path = images.join(name);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    fs::create_dir_all(&images).with_context(|| format!("cannot make {}", images.display()))?;
+    // The mark of this command, so that a broken-off run can be repeated into the same folder.
+    let path = out.join(FILE);
+    fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The names in a folder; none where there is no folder.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let read = || -> std::io::Result<Vec<String>> {
+        fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
+            .collect()
+    };
+    read().with_context(|| format!("--out {}: cannot list this folder", folder.display()))
 }
 
 #[cfg(test)]
@@ -215,6 +235,12 @@ mod tests {
         }
         folder(&plan(&dir.path().join("b"))).unwrap();
         assert_eq!(lines, read("b"));
+        let fewer = PreferencePlan {
+            n: 2,
+            ..plan(&dir.path().join("b"))
+        };
+        folder(&fewer).unwrap();
+        assert_eq!(names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
     #[test]
@@ -227,5 +253,15 @@ mod tests {
             "{error}"
         );
         assert!(!dir.path().join("images").exists());
+    }
+
+    #[test]
+    fn images_of_somebody_else_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("images/phantom-3-00000.png");
+        fs::create_dir(dir.path().join("images")).unwrap();
+        fs::write(&image, "mine").unwrap();
+        assert!(folder(&plan(dir.path())).is_err());
+        assert_eq!(fs::read_to_string(&image).unwrap(), "mine");
     }
 }

@@ -152,6 +152,39 @@ impl TrainConfig {
         self.processor.clone().unwrap_or_else(square)
     }
 
+    /// Checkpoints bear the names of stages, and every member needs one in the end.
+    fn check_order(&self) -> Result<()> {
+        for (i, stage) in self.stages.iter().enumerate() {
+            if self.stages[..i]
+                .iter()
+                .any(|other| other.name == stage.name)
+            {
+                bail!("two stages are called {:?}", stage.name);
+            }
+            if stage.name.is_empty() || stage.name.contains(['/', '\\']) {
+                bail!("stage {:?}: the name becomes that of a file", stage.name);
+            }
+        }
+        let heads = |stage: &StageConfig| stage.kind == StageKind::Heads;
+        let first = self.stages.iter().position(heads);
+        let whole = self
+            .stages
+            .iter()
+            .rposition(|stage| matches!(stage.kind, StageKind::Align | StageKind::Sft));
+        match (first, whole) {
+            (Some(first), Some(whole)) if first < whole => bail!(
+                "stage {}: it trains heads, which stage {} after it would replace",
+                self.stages[first].name,
+                self.stages[whole].name
+            ),
+            (Some(first), None) if !self.stages[first].members.is_empty() => bail!(
+                "stage {}: it trains some members alone, and no stage of kind \"sft\" before it all",
+                self.stages[first].name
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<()> {
         let decoder = &self.model.decoder;
         if let Err(problem) = self.model.check() {
@@ -177,10 +210,16 @@ impl TrainConfig {
         if !self.data_shares.values().all(|share| *share >= 0.0) {
             bail!("data_shares must not be negative");
         }
+        self.check_order()?;
         for stage in &self.stages {
-            if stage.batch == 0 || stage.steps == 0 || stage.rate <= 0.0 {
+            let positive = |value: f64| value.is_finite() && value > 0.0;
+            if stage.batch == 0
+                || stage.steps == 0
+                || !positive(stage.rate)
+                || !positive(stage.clip)
+            {
                 bail!(
-                    "stage {}: batch, steps and rate must be positive",
+                    "stage {}: batch, steps, rate and clip must be positive",
                     stage.name
                 );
             }
@@ -226,4 +265,33 @@ pub struct TrainPaths {
     pub out: PathBuf,
     /// The folder of public data sets, where there is one.
     pub data: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The recipe of the embedded panel, changed.
+    fn refusal(change: impl FnOnce(&mut TrainConfig)) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let mut config = TrainConfig::read(&path).unwrap();
+        change(&mut config);
+        config.check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn stages_that_cannot_give_a_panel_are_refused_before_the_first_step() {
+        let twice = refusal(|c| c.stages[3].name = "align".to_owned());
+        assert!(twice.contains("two stages are called \"align\""), "{twice}");
+        let path = refusal(|c| c.stages[1].name = "sub/align".to_owned());
+        assert!(path.contains("sub/align"), "{path}");
+        let order = refusal(|c| c.stages.swap(4, 5));
+        assert!(order.contains("which stage refine after it"), "{order}");
+        let alone = refusal(|c| c.stages.drain(..5).for_each(drop));
+        assert!(alone.contains("some members alone"), "{alone}");
+        let rate = refusal(|c| c.stages[0].rate = f64::NAN);
+        assert!(rate.contains("rate and clip must be positive"), "{rate}");
+        let clip = refusal(|c| c.stages[0].clip = -1.0);
+        assert!(clip.contains("rate and clip must be positive"), "{clip}");
+    }
 }

@@ -20,7 +20,8 @@ use super::teacher::Teacher;
 
 /// How often a checkpoint is written.
 const SAVE: Duration = Duration::from_mins(3);
-/// Examples of the validation, which are never trained on.
+/// Examples of the validation: phantoms that are never trained on, and other questions, wrong answers
+/// and views of the same real images.
 const VALIDATION: u64 = 48;
 const VALIDATION_AT: u64 = 1 << 31;
 
