@@ -2,7 +2,8 @@
 //!
 //! `RAYON_NUM_THREADS=2 cargo bench --bench judging` prints the times; only their ratio on one machine,
 //! in one run, says anything. Without that variable the tensor library asks the system for its
-//! processors at every product; the program sets it for itself. The verdicts of both ways are the same, which the tests hold.
+//! processors at every product; the program sets it for itself. The verdicts of both ways are the same,
+//! which the tests hold.
 
 #![expect(missing_docs, reason = "criterion writes functions without any")]
 #![expect(clippy::unwrap_used, reason = "a bench that fails ends")]

@@ -56,3 +56,4 @@ pub mod threads;
 pub mod torn;
 pub mod training;
 pub mod view;
+pub mod whole_file;

@@ -6,9 +6,9 @@ use super::table::Row;
 
 /// Measures a row and notes the peak of the memory held meanwhile.
 pub(super) fn watched(measure: impl FnOnce() -> Result<Row>) -> Result<Row> {
-    // Linux forgets the earlier peak when asked so; where it does not, the peak is that of the whole
-    // run, and would be told wrongly for a later row.
-    let fresh = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+    // Where it is not forgotten, the peak is that of the whole run, and would be told wrongly for a
+    // later row.
+    let fresh = forget_peak();
     let row = measure()?;
     Ok(Row {
         peak_memory: peak().filter(|_| fresh),
@@ -16,8 +16,13 @@ pub(super) fn watched(measure: impl FnOnce() -> Result<Row>) -> Result<Row> {
     })
 }
 
+/// Forgets the peak so far; Linux does so when asked. Whether it did.
+pub fn forget_peak() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
 /// The peak of the resident memory in bytes.
-fn peak() -> Option<u64> {
+pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

@@ -11,7 +11,7 @@ mod difference;
 mod features;
 pub mod judged;
 mod labels;
-mod memory;
+pub mod memory;
 mod plot;
 pub mod probe;
 mod table;

@@ -213,6 +213,13 @@ pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
 /// What stands in it between the claim and the finding.
 pub const SHOWN: &str = "; the image shows";
 
+/// Where in the analysis of factual accuracy it stands what the image shows.
+pub fn found(analysis: &str) -> Option<std::ops::Range<usize>> {
+    let end = analysis.rfind(':')?;
+    let start = analysis.get(..end)?.find(SHOWN)? + SHOWN.len();
+    Some(start..end)
+}
+
 /// The final rating: the lowest of the scores, those of expression counting one point more.
 pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::dice::{Dice, dice};
 use super::{Phantom, WrittenResponse, phantom};
+use crate::whole_file;
 
 /// The file that marks a folder as this generator's.
 const MARK: &str = "phantoms.json";
@@ -40,7 +41,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
         "seed": seed,
         "n": n,
     });
-    save(&dir.join(MARK), format!("{mark:#}\n").as_bytes())?;
+    whole_file::write(&dir.join(MARK), format!("{mark:#}\n").as_bytes())?;
     let mut lines = String::new();
     for index in 0..n {
         let phantom = phantom(seed, index);
@@ -53,7 +54,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
         let mut rng = dice(seed, index, u64::from_le_bytes(*b"models\0\0"));
         writeln!(lines, "{}", case(&id, &phantom, &mut rng))?;
     }
-    save(&dir.join("cases.jsonl"), lines.as_bytes())
+    whole_file::write(&dir.join("cases.jsonl"), lines.as_bytes())
 }
 
 /// Makes room: refuses what is not this generator's, removes what is.
@@ -88,21 +89,14 @@ fn clear(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn list(dir: &Path) -> Result<Vec<String>> {
+/// The names in the folder that `--out` gives, or in one inside it.
+pub(crate) fn list(dir: &Path) -> Result<Vec<String>> {
     let read = || -> std::io::Result<Vec<String>> {
         fs::read_dir(dir)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
             .collect()
     };
     read().with_context(|| format!("--out {}: cannot list this folder", dir.display()))
-}
-
-/// Writes a file whole or not at all.
-fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    let part = path.with_extension("part");
-    fs::write(&part, bytes)
-        .and_then(|()| fs::rename(&part, path))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// One line of `cases.jsonl`.

@@ -13,15 +13,16 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
+use super::REWARD_TOKENS;
 use super::negative::{Negative, Ratings, negative};
 use crate::panel::MEMBERS;
+use crate::phantoms::write::list;
 use crate::phantoms::{Phantom, phantom};
+use crate::whole_file;
 
 const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
 const IMAGE: &str = "<image>";
-/// The reward tokens of ACE-M³ (§3.4), with which the two continuations begin.
-const REWARD: [&str; 2] = ["[Good]", "[Bad]"];
 /// Added to the seed, so that the dice of negatives are not those of phantoms.
 const SEED: u64 = 0x5eed_0fba_d000;
 
@@ -125,7 +126,13 @@ pub fn folder(plan: &PreferencePlan) -> Result<Written> {
                 written.left_out += 1;
                 continue;
             };
-            let lead = |i: usize| if plan.reward_tokens { REWARD[i] } else { "" };
+            let lead = |i: usize| {
+                if plan.reward_tokens {
+                    REWARD_TOKENS[i]
+                } else {
+                    ""
+                }
+            };
             let line = json!({
                 "id": format!("{id}-{member}"),
                 "member": member,
@@ -140,11 +147,7 @@ pub fn folder(plan: &PreferencePlan) -> Result<Written> {
         }
     }
     // Last, and whole: where the file is, the images are.
-    let path = plan.out.join(FILE);
-    let part = path.with_extension("part");
-    fs::write(&part, lines)
-        .and_then(|()| fs::rename(&part, &path))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    whole_file::write(&plan.out.join(FILE), lines.as_bytes())?;
     Ok(written)
 }
 
@@ -155,6 +158,13 @@ fn make_room(out: &Path) -> Result<()> {
     let ours = out.join(FILE).is_file();
     let drawn = |name: &str| name.starts_with("phantom-");
     let known = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
+    let names = |folder: &Path| {
+        if folder.exists() {
+            list(folder)
+        } else {
+            Ok(Vec::new())
+        }
+    };
     let (around, within) = (names(out)?, names(&images)?);
     let strange = around.iter().filter(|name| !known(name)).count()
         + within.iter().filter(|name| !drawn(name)).count();
@@ -173,19 +183,6 @@ fn make_room(out: &Path) -> Result<()> {
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
     let path = out.join(FILE);
     fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The names in a folder; none where there is no folder.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let read = || -> std::io::Result<Vec<String>> {
-        fs::read_dir(folder)?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
-            .collect()
-    };
-    read().with_context(|| format!("--out {}: cannot list this folder", folder.display()))
 }
 
 #[cfg(test)]
@@ -240,7 +237,7 @@ mod tests {
             ..plan(&dir.path().join("b"))
         };
         folder(&fewer).unwrap();
-        assert_eq!(names(&dir.path().join("b/images")).unwrap().len(), 2);
+        assert_eq!(list(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
     #[test]

@@ -4,4 +4,7 @@ mod folder;
 mod negative;
 
 pub use folder::{PreferencePlan, Written, folder};
-pub use negative::{Negative, Ratings, is_well_formed, negative};
+pub use negative::Negative;
+
+/// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.
+pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];

@@ -6,10 +6,10 @@ use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::phantoms::style::SHOWN;
+use crate::phantoms::style::{SHOWN, found};
 
 /// An analysis and a score for each criterion of the first response, then of the second.
-pub type Ratings = Vec<(String, u8)>;
+pub(super) type Ratings = Vec<(String, u8)>;
 
 /// What is done to an evaluation to make it wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, clap::ValueEnum)]
@@ -42,7 +42,7 @@ impl Negative {
     ];
 
     /// A worse evaluation, or none where this way changes nothing.
-    pub fn of(self, ratings: &Ratings, rng: &mut ChaCha8Rng) -> Option<Ratings> {
+    fn of(self, ratings: &Ratings, rng: &mut ChaCha8Rng) -> Option<Ratings> {
         let half = ratings.len() / 2;
         let mut worse = ratings.clone();
         let (first, second) = worse.split_at_mut(half);
@@ -81,7 +81,7 @@ impl Negative {
 
 /// A worse evaluation by one of these ways, at times by two, and which they were. None where no way
 /// makes one that is different and well formed.
-pub fn negative(
+pub(super) fn negative(
     ways: &[Negative],
     ratings: &Ratings,
     rng: &mut ChaCha8Rng,
@@ -109,7 +109,7 @@ pub fn negative(
 
 /// Whether an evaluation could have been written by an expert: every analysis is a line with words,
 /// every score one of 0 to 5.
-pub fn is_well_formed(ratings: &Ratings) -> bool {
+fn is_well_formed(ratings: &Ratings) -> bool {
     let line = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r']);
     ratings.len().is_multiple_of(2)
         && ratings
@@ -129,9 +129,9 @@ fn some<T>(mut all: Vec<T>, rng: &mut ChaCha8Rng) -> Vec<T> {
 
 /// The analysis of a finding without the finding.
 fn without_reference(analysis: &str) -> Option<String> {
-    let (claim, rest) = analysis.split_once(SHOWN)?;
-    let (_, agreement) = rest.rsplit_once(':')?;
-    Some(format!("{claim}:{agreement}"))
+    let found = found(analysis)?;
+    let claim = analysis.get(..found.start - SHOWN.len())?;
+    Some(format!("{claim}{}", analysis.get(found.end..)?))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::config::TrainConfig;
 use crate::key::Digest;
+use crate::whole_file;
 
 /// The file that tells which data were learned from.
 const DATA: &str = "data.sha256";
@@ -24,7 +25,7 @@ pub(super) fn same_training(config: &TrainConfig, out: &Path) -> Result<()> {
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             empty(out)?;
-            whole(&path, text.as_bytes())
+            whole_file::write(&path, text.as_bytes())
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
@@ -58,7 +59,9 @@ pub(super) fn same_data(data: Option<Digest>, out: &Path) -> Result<()> {
             named(&before),
             named(&text)
         ),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => whole(&path, text.as_bytes()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            whole_file::write(&path, text.as_bytes())
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
@@ -68,14 +71,6 @@ fn named(data: &str) -> String {
         "none" => "phantoms alone".to_owned(),
         digest => format!("data {}", digest.get(..8).unwrap_or(digest)),
     }
-}
-
-/// Writes a file that is there whole or not at all.
-pub(super) fn whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = path.with_extension("partial");
-    std::fs::write(&partial, bytes)
-        .and_then(|()| std::fs::rename(&partial, path))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

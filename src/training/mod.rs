@@ -33,6 +33,7 @@ use teacher::Teacher;
 
 use crate::folder::FolderLock;
 use crate::panel::MEMBERS;
+use crate::whole_file;
 
 /// Phantom cases whose texts the tokenizer learns from.
 const TOKENIZER_CASES: u64 = 3000;
@@ -165,7 +166,7 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
         let json = trained
             .to_string(false)
             .map_err(anyhow::Error::from_boxed)?;
-        folder::whole(&path, json.as_bytes())?;
+        whole_file::write(&path, json.as_bytes())?;
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     TextTokenizer::parse(&json).with_context(|| {

@@ -11,7 +11,7 @@ use anyhow::Result;
 use super::config::TrainConfig;
 use super::taught::{Pixels, TaughtPair, TaughtRating};
 use super::vocabulary::ANSWER;
-use crate::phantoms::style::SHOWN;
+use crate::phantoms::style::found;
 
 /// What an error costs at a score and at an analysis, which is one of a few sentences.
 const SCORE_WEIGHT: f32 = 2.0;
@@ -191,10 +191,10 @@ impl Scribe {
                 TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
                 TokenStep::Free => {
                     let text = free_text(&rating.analysis);
-                    let unlearned = match shown(&text).filter(|_| !rating.learned) {
-                        Some((before, upto)) => {
-                            let tokens = |text| self.tokenizer.free(text).map(|t| t.len());
-                            tokens(before)?..tokens(upto)?
+                    let unlearned = match found(&text).filter(|_| !rating.learned) {
+                        Some(found) => {
+                            let tokens = |end| self.tokenizer.free(&text[..end]).map(|t| t.len());
+                            tokens(found.start)?..tokens(found.end)?
                         }
                         None => 0..0,
                     };
@@ -229,13 +229,6 @@ impl Scribe {
     pub(super) fn is_counted(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
-}
-
-/// What stands before a factual analysis says what the image shows, and what up to its end.
-fn shown(analysis: &str) -> Option<(&str, &str)> {
-    let (upto, _) = analysis.rsplit_once(':')?;
-    let at = upto.find(SHOWN)? + SHOWN.len();
-    Some((analysis.get(..at)?, upto))
 }
 
 /// What errors at the analysis and at the score of a criterion cost.

@@ -22,13 +22,10 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
 use super::config::TrainConfig;
+use crate::preferences::REWARD_TOKENS;
 
 /// Opens the answer of a question-answering sequence.
 pub(super) const ANSWER: &str = "\n### Answer:\n";
-
-/// The tokens before a preferred and before a rejected evaluation (ACE-M³ §3.4, `RTDPO`). No stage of
-/// evaluations writes them, so that one of preferences finds them without a meaning.
-const REWARD: [&str; 2] = ["[Good]", "[Bad]"];
 
 /// One space too many at the beginning of a text.
 const SPARE: &str = r"^ (?=\s)";
@@ -102,7 +99,8 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
     };
     let marks = [(); 3].map(|()| vec![Piece::Free(String::new())]);
     let mut phrases = vec![ANSWER.to_owned()];
-    phrases.extend(REWARD.map(str::to_owned));
+    // No stage of evaluations writes them, so that one of preferences finds them without a meaning.
+    phrases.extend(REWARD_TOKENS.map(str::to_owned));
     let mut add = |pieces: Vec<Piece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
             Piece::Fixed(text) => Some(text),
@@ -163,7 +161,7 @@ mod tests {
             panic!("a line break is one token");
         };
         assert_eq!(tokenizer.free("kidney\n").unwrap(), [claimed[1], stop]);
-        for token in REWARD {
+        for token in REWARD_TOKENS {
             assert_eq!(tokenizer.fixed(token).unwrap().len(), 1);
         }
     }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
+use acem3::encoders::memory::{forget_peak, peak};
 use acem3_vision::Encoder as _;
 use acem3_vision::published::known;
 use candle::{DType, Device, Result, Shape, Tensor, bail};
@@ -63,16 +64,6 @@ fn narrowed(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     weights.into_iter().map(narrow).collect()
 }
 
-/// The peak of this program's memory since the last call, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    // Linux forgets the peak when asked so.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    kibibytes.unwrap_or(0) * 1024
-}
-
 /// The reference's peak, its weights and values being written to a folder.
 fn reference(python: &std::ffi::OsStr, folder: &Path, name: &str, dtype: &str) -> String {
     let mut command = Command::new(python);
@@ -99,8 +90,8 @@ fn encoders_of_full_size_are_those_of_the_reference() {
         assert_eq!(published.config, known.config);
         let size = |p: &acem3_vision::Published| p.processor.output_size();
         assert_eq!(size(&published), size(&known));
-        let _ = peak();
         for (dtype, most, its) in [("f32", 1e-4, &peaks[1]), ("bf16", 5e-2, &peaks[0])] {
+            forget_peak();
             let stored = weights(&folder, &published);
             let stored = if dtype == "f32" {
                 stored
@@ -112,7 +103,7 @@ fn encoders_of_full_size_are_those_of_the_reference() {
             let values = tensors(&folder.join("values.safetensors"));
             let worst = compare(&tower, &values, most);
             println!(
-                "{name} in {dtype}, {} weights: {worst:e} from the reference in f32; peak {} bytes, \
+                "{name} in {dtype}, {} weights: {worst:e} from the reference in f32; peak {:?} bytes, \
                  the reference's {its}",
                 tower.parameters(),
                 peak()

@@ -9,6 +9,7 @@ use candle::{DType, Device, Tensor};
 use super::places::logits;
 use super::{distance, golden, looked, member_of, numbers};
 use crate::device::Place;
+use crate::encoders::memory::{forget_peak, peak};
 
 /// Runs the script, and gives what it prints.
 fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
@@ -21,16 +22,6 @@ fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// The peak of this program's memory since the last call, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    // Linux forgets the peak when asked so.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    kibibytes.unwrap_or(0) * 1024
 }
 
 #[test]
@@ -53,12 +44,12 @@ fn a_llava_of_full_size_is_that_of_the_reference() {
         candle::safetensors::load(path, &Device::Cpu).unwrap()
     };
     let (wide, narrow) = (read("float32"), read("bfloat16"));
-    let _ = peak();
     // The reference's own bf16 rounds every intermediate result; ours only the matrices.
     for (dtype, most, its) in [
         (DType::F32, 1e-4, &peaks[0]),
         (DType::BF16, 5e-2, &peaks[1]),
     ] {
+        forget_peak();
         let place = Place {
             dtype,
             ..Place::cpu()
@@ -78,6 +69,6 @@ fn a_llava_of_full_size_is_that_of_the_reference() {
             assert!(far <= most, "{dtype:?}, {name}: {far}");
         }
         drop(member);
-        println!("{dtype:?}: peak {} bytes, the reference's {its}", peak());
+        println!("{dtype:?}: peak {:?} bytes, the reference's {its}", peak());
     }
 }
