@@ -10,6 +10,12 @@ pub fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// Seconds since 1970.
+pub fn unix(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
+}
+
 /// The Gregorian date of a day counted from 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is the last of a year, and in eras of 400

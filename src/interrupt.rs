@@ -28,6 +28,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// Asks as a person would.
+    #[cfg(test)]
+    pub(crate) fn request(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
     /// True once the person has asked to stop.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::SeqCst)

@@ -20,16 +20,18 @@ pub struct ConclusionModel {
 impl ConclusionModel {
     /// The conclusion model of a layout.
     pub fn new(layout: Layout, tokenizer: &TextTokenizer) -> Result<Self, Error> {
-        Self::inside(layout, Dialogue::default(), tokenizer)
+        Self::inside(layout, Dialogue::default(), "", tokenizer)
     }
 
-    /// The conclusion model of a layout, spoken to in a dialogue.
+    /// The conclusion model of a layout, spoken to in a dialogue. `lead`: what its text begins with, a
+    /// reward token or nothing.
     pub fn inside(
         layout: Layout,
         dialogue: Dialogue,
+        lead: &str,
         tokenizer: &TextTokenizer,
     ) -> Result<Self, Error> {
-        let format = Format::conclusion().led(&dialogue.lead);
+        let format = Format::conclusion().led(lead).led(&dialogue.lead);
         let format = format.tokens(tokenizer)?.into();
         Ok(Self {
             merge: MergePrompts::new(layout)?.inside(dialogue),

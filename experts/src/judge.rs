@@ -14,16 +14,20 @@ pub struct BranchJudge {
 }
 
 impl BranchJudge {
-    /// Experts whose prompts are these.
-    pub fn new(prompts: BranchPrompts, tokenizer: &TextTokenizer) -> Result<Self, Error> {
-        let lead = &prompts.dialogue().lead;
-        let formats = Aspect::ALL.map(|aspect| {
-            let format = Format::branch(aspect).led(lead);
+    /// Experts whose prompts are these, and whose texts begin with `leads`: reward tokens, or nothing.
+    pub fn new(
+        prompts: BranchPrompts,
+        leads: [&str; 3],
+        tokenizer: &TextTokenizer,
+    ) -> Result<Self, Error> {
+        let opening = &prompts.dialogue().lead;
+        let formats = Aspect::ALL.into_iter().zip(leads).map(|(aspect, lead)| {
+            let format = Format::branch(aspect).led(lead).led(opening);
             format.tokens(tokenizer).map(Into::into)
         });
         Ok(Self {
+            formats: formats.collect::<Result<_, _>>()?,
             prompts,
-            formats: formats.into_iter().collect::<Result<_, _>>()?,
         })
     }
 

@@ -246,7 +246,9 @@ impl Base {
                 rate: budget.rate,
                 warmup: (budget.steps / 10).max(1),
                 clip: 1.0,
+                validate_every: None,
                 frozen: frozen.map(str::to_owned).to_vec(),
+                frozen_layers: None,
                 real: 0.0,
                 answering: 0.5,
                 comparing: 0.0,
@@ -254,6 +256,7 @@ impl Base {
                 doubting: 0.0,
                 easy: 0.0,
                 members: Vec::new(),
+                preferences: None,
             }],
         }
     }

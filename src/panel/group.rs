@@ -89,8 +89,9 @@ impl Group {
         let load = || {
             let text = tokenizer.text.clone();
             let dialogue = member.dialogue.clone();
-            let branches = BranchJudge::new(prompts, &text)?;
-            let conclusion = ConclusionModel::inside(asking.layout, dialogue, &text)?;
+            let [leads @ .., conclusion] = &asking.leads;
+            let branches = BranchJudge::new(prompts, leads.each_ref().map(String::as_str), &text)?;
+            let conclusion = ConclusionModel::inside(asking.layout, dialogue, conclusion, &text)?;
             let engine = Engine::new(trunk, heads, text, &member.decoder, settings)?;
             Ok::<_, acem3_experts::Error>((branches, conclusion, engine))
         };

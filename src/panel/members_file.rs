@@ -28,6 +28,8 @@ pub(super) struct MembersFile {
     analysis_tokens: Option<usize>,
     /// How all members are spoken to, where they do not say it themselves.
     dialogue: Option<String>,
+    /// What every member's text begins with, where they were trained with reward tokens (`"[Good]"`).
+    reward_token: Option<String>,
     /// The folder of the vision tower that checkpoints name without bringing it.
     vision_tower: Option<PathBuf>,
     /// Fields of the members' `config.json` that this program does not know and that are known to
@@ -63,7 +65,20 @@ struct Described {
     #[serde(default)]
     text_only: bool,
     dialogue: Option<String>,
+    reward_token: Option<String>,
     vision_tower: Option<PathBuf>,
+}
+
+impl Seats {
+    /// The four, in the order of [`MEMBERS`].
+    fn all(&self) -> [&Seat; 4] {
+        [
+            &self.expression,
+            &self.medical_knowledge,
+            &self.patient_relevance,
+            &self.conclusion,
+        ]
+    }
 }
 
 impl MembersFile {
@@ -90,6 +105,7 @@ impl MembersFile {
             layout: Layout::Paper,
             rubric: Detail::Full,
             analysis_tokens: ANALYSIS_TOKENS,
+            leads: Default::default(),
         }
     }
 
@@ -102,6 +118,15 @@ impl MembersFile {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
+            leads: self.members.all().map(|seat| {
+                let own = match seat {
+                    Seat::Described(seat) => seat.reward_token.as_ref(),
+                    Seat::Folder(_) => None,
+                };
+                own.or(self.reward_token.as_ref())
+                    .cloned()
+                    .unwrap_or_default()
+            }),
             name: default.name,
         }
     }
@@ -109,13 +134,7 @@ impl MembersFile {
     /// The four checkpoints, in order.
     pub(super) fn sources(&self, path: &Path) -> Result<[Source; 4]> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let Seats {
-            expression,
-            medical_knowledge,
-            patient_relevance,
-            conclusion,
-        } = &self.members;
-        let seats = [expression, medical_knowledge, patient_relevance, conclusion];
+        let seats = self.members.all();
         for (name, seat) in MEMBERS.iter().zip(seats) {
             let folder = base.join(seat.folder());
             if !folder.is_dir() && !Source::plain(folder.clone()).is_gguf() {

@@ -27,6 +27,8 @@ pub(super) struct Asking {
     pub rubric: Detail,
     /// Most tokens of one analysis.
     pub analysis_tokens: usize,
+    /// What the text of each member begins with: reward tokens, or nothing.
+    pub leads: [String; 4],
 }
 
 /// Everything that a panel is put together from.
@@ -130,6 +132,7 @@ impl Recipe {
         }
         Ok(Self {
             asking: Asking {
+                leads: spec.leads(),
                 name: spec.name,
                 layout: spec.layout,
                 rubric: spec.rubric,

@@ -1,5 +1,6 @@
 //! The file that makes a folder a panel: `panel.toml`.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use acem3_experts::ModelConfig;
@@ -27,6 +28,9 @@ pub struct PanelSpec {
     pub rubric: Detail,
     /// Most tokens of one analysis.
     pub analysis_tokens: usize,
+    /// What the texts of members begin with that were trained with reward tokens, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reward_tokens: BTreeMap<String, String>,
     /// How images are prepared.
     pub processor: ImageProcessor,
     /// The shape of its members.
@@ -78,6 +82,12 @@ impl PanelSpec {
     /// The version this program writes.
     pub const SCHEMA: u32 = 1;
 
+    /// What the text of each member begins with, in the order of [`Members::all`].
+    pub fn leads(&self) -> [String; 4] {
+        let lead = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
+        self.members.all().map(lead)
+    }
+
     /// Reads and checks a specification.
     pub fn parse(text: &str) -> Result<Self> {
         let spec: Self = toml::from_str(text).context("it is not a panel's file")?;
@@ -94,6 +104,11 @@ impl PanelSpec {
             if !plain {
                 bail!("members: `{name}` is not the name of a file in the panel's folder");
             }
+        }
+        let members = spec.members.all();
+        let known = |name: &String| members.iter().any(|(member, _)| member == name);
+        if let Some(name) = spec.reward_tokens.keys().find(|name| !known(name)) {
+            bail!("reward_tokens: no member is called {name:?}");
         }
         if spec.analysis_tokens == 0 {
             bail!("analysis_tokens is 0, expected at least 1");

@@ -5,6 +5,7 @@ mod negative;
 
 pub use folder::{PreferencePlan, Written, folder};
 pub use negative::Negative;
+pub(crate) use negative::{Ratings, negative};
 
 /// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.
 pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];

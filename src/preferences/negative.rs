@@ -4,15 +4,15 @@
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::phantoms::style::{SHOWN, found};
 
 /// An analysis and a score for each criterion of the first response, then of the second.
-pub(super) type Ratings = Vec<(String, u8)>;
+pub(crate) type Ratings = Vec<(String, u8)>;
 
 /// What is done to an evaluation to make it wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Negative {
     /// Responses exchange their scores on some criteria.
@@ -81,7 +81,7 @@ impl Negative {
 
 /// A worse evaluation by one of these ways, at times by two, and which they were. None where no way
 /// makes one that is different and well formed.
-pub(super) fn negative(
+pub(crate) fn negative(
     ways: &[Negative],
     ratings: &Ratings,
     rng: &mut ChaCha8Rng,

@@ -10,7 +10,7 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::panel::MEMBERS;
+use super::stage_config::{StageConfig, StageKind};
 
 /// A whole training: the model, its tokenizer, and the stages in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,87 +47,8 @@ pub struct TrainConfig {
     pub stages: Vec<StageConfig>,
 }
 
-/// One stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StageConfig {
-    /// The name of its checkpoint.
-    pub name: String,
-    /// What is learned.
-    pub kind: StageKind,
-    /// Optimisation steps.
-    pub steps: u64,
-    /// Sequences (or images) in a step.
-    pub batch: usize,
-    /// Highest learning rate.
-    pub rate: f64,
-    /// Steps of warm-up.
-    #[serde(default = "hundred")]
-    pub warmup: u64,
-    /// Norm to which gradients are clipped.
-    #[serde(default = "one")]
-    pub clip: f64,
-    /// Weights whose names begin so stay as they are.
-    #[serde(default)]
-    pub frozen: Vec<String>,
-    /// The share of examples that come from the data sets; the others are phantoms.
-    #[serde(default)]
-    pub real: f64,
-    /// The share of question-answering sequences in a stage of evaluations.
-    #[serde(default)]
-    pub answering: f64,
-    /// The share of sequences in which given claims and findings are compared, without a case.
-    #[serde(default)]
-    pub comparing: f64,
-    /// The share of pairs of random words, which teach to quote and to compare.
-    #[serde(default)]
-    pub drilling: f64,
-    /// The share of wrong findings put into the factual analyses of real answers, to be read and not
-    /// to be learned (the claim before them is). A small model's own findings on real images are often wrong, and its scores
-    /// should allow for that.
-    #[serde(default = "quarter")]
-    pub doubting: f64,
-    /// How often a pair teaches expression, relevance and the conclusion, each, beside medical
-    /// knowledge: they need no look at the image, and are learned much sooner.
-    #[serde(default = "seldom")]
-    pub easy: f64,
-    /// The members that a stage of heads trains, by the names of their files; all where empty.
-    #[serde(default)]
-    pub members: Vec<String>,
-}
-
-/// What a stage learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StageKind {
-    /// The vision tower, alone, on attributes of images.
-    Encoder,
-    /// Answering questions through projector and decoder.
-    Align,
-    /// Writing evaluations and conclusions, all members as one.
-    Sft,
-    /// The head of each member, the rest being frozen.
-    Heads,
-}
-
 fn four() -> usize {
     4
-}
-
-fn hundred() -> u64 {
-    100
-}
-
-fn one() -> f64 {
-    1.0
-}
-
-fn quarter() -> f64 {
-    0.25
-}
-
-fn seldom() -> f64 {
-    0.15
 }
 
 impl TrainConfig {
@@ -165,12 +86,9 @@ impl TrainConfig {
                 bail!("stage {:?}: the name becomes that of a file", stage.name);
             }
         }
-        let heads = |stage: &StageConfig| stage.kind == StageKind::Heads;
-        let first = self.stages.iter().position(heads);
-        let whole = self
-            .stages
-            .iter()
-            .rposition(|stage| matches!(stage.kind, StageKind::Align | StageKind::Sft));
+        let first = self.stages.iter().position(StageConfig::by_member);
+        let whole = |stage: &StageConfig| stage.kind != StageKind::Encoder && !stage.by_member();
+        let whole = self.stages.iter().rposition(whole);
         match (first, whole) {
             (Some(first), Some(whole)) if first < whole => bail!(
                 "stage {}: it trains heads, which stage {} after it would replace",
@@ -212,47 +130,8 @@ impl TrainConfig {
         }
         self.check_order()?;
         for stage in &self.stages {
-            let positive = |value: f64| value.is_finite() && value > 0.0;
-            if stage.batch == 0
-                || stage.steps == 0
-                || !positive(stage.rate)
-                || !positive(stage.clip)
-            {
-                bail!(
-                    "stage {}: batch, steps, rate and clip must be positive",
-                    stage.name
-                );
-            }
-            let shares = [
-                stage.real,
-                stage.answering,
-                stage.comparing,
-                stage.drilling,
-                stage.doubting,
-                stage.easy,
-            ];
-            if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
-                bail!(
-                    "stage {}: real, answering, comparing, drilling, doubting and easy are shares \
-                     from 0 to 1",
-                    stage.name
-                );
-            }
-            let known = |name: &String| MEMBERS.contains(&name.as_str());
-            if let Some(name) = stage.members.iter().find(|name| !known(name)) {
-                bail!(
-                    "stage {}: no member is called {name:?}; they are {}",
-                    stage.name,
-                    MEMBERS.join(", ")
-                );
-            }
-            if stage.kind != StageKind::Heads && !stage.members.is_empty() {
-                bail!(
-                    "stage {}: only a stage of kind \"heads\" names members; the others train all \
-                     as one",
-                    stage.name
-                );
-            }
+            let checked = stage.check(decoder.num_hidden_layers);
+            checked.with_context(|| format!("stage {}", stage.name))?;
         }
         Ok(())
     }
@@ -276,7 +155,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let mut config = TrainConfig::read(&path).unwrap();
         change(&mut config);
-        config.check().unwrap_err().to_string()
+        format!("{:#}", config.check().unwrap_err())
     }
 
     #[test]
@@ -293,5 +172,12 @@ mod tests {
         assert!(rate.contains("rate and clip must be positive"), "{rate}");
         let clip = refusal(|c| c.stages[0].clip = -1.0);
         assert!(clip.contains("rate and clip must be positive"), "{clip}");
+        let layers = refusal(|c| c.stages[5].frozen_layers = Some(6));
+        assert!(
+            layers.contains("stage heads: frozen_layers is 6"),
+            "{layers}"
+        );
+        let data = refusal(|c| c.stages[5].kind = StageKind::Rtdpo);
+        assert!(data.contains("[stages.preferences]"), "{data}");
     }
 }

@@ -7,6 +7,7 @@ use acem3_experts::train::load_checkpoint;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
+use super::Trained;
 use super::config::TrainConfig;
 use crate::panel::{MEMBERS, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 
@@ -17,16 +18,14 @@ const ANALYSIS_TOKENS: usize = 48;
 
 /// Writes the panel whose members are these checkpoints: what is equal in all goes into one file,
 /// the rest of each member into its own, in half precision.
-pub(super) fn export(
-    config: &TrainConfig,
-    checkpoints: &[std::path::PathBuf; 4],
-    out: &Path,
-) -> Result<()> {
+pub(super) fn export(config: &TrainConfig, trained: &[Trained; 4], out: &Path) -> Result<()> {
     let folder = out.join("panel");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
     let mut members: Vec<BTreeMap<String, Tensor>> = Vec::new();
-    for path in checkpoints {
+    for (name, trained) in MEMBERS.iter().zip(trained) {
+        let path = trained.checkpoint.as_ref();
+        let path = path.with_context(|| format!("no stage trained {name}"))?;
         let tensors = load_checkpoint(path, None)?.into_iter();
         let own =
             tensors.filter(|(name, _)| name.starts_with("model.") || name.starts_with("lm_head."));
@@ -55,20 +54,24 @@ pub(super) fn export(
     let tokenizer = out.join(TOKENIZER_FILE);
     std::fs::copy(&tokenizer, folder.join(TOKENIZER_FILE))
         .with_context(|| format!("cannot copy {}", tokenizer.display()))?;
-    let text = toml::to_string_pretty(&spec(config)).context("cannot write the panel's file")?;
+    let text =
+        toml::to_string_pretty(&spec(config, trained)).context("cannot write the panel's file")?;
     let path = folder.join(PANEL_FILE);
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn equal(a: &Tensor, b: &Tensor) -> bool {
-    let values = |t: &Tensor| t.flatten_all().and_then(|t| t.to_vec1::<half::f16>());
-    match (values(a), values(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
+/// Whether two tensors are the same in shape, type and every value.
+pub(super) fn equal(a: &Tensor, b: &Tensor) -> bool {
+    let same = || {
+        let differing = a.ne(b)?.to_dtype(DType::U32)?.sum_all()?;
+        differing.to_scalar::<u32>()
+    };
+    a.shape() == b.shape() && a.dtype() == b.dtype() && same().is_ok_and(|differing| differing == 0)
 }
 
-fn spec(config: &TrainConfig) -> PanelSpec {
+fn spec(config: &TrainConfig, trained: &[Trained; 4]) -> PanelSpec {
+    let leads = MEMBERS.iter().zip(trained);
+    let leads = leads.filter_map(|(name, t)| Some(((*name).to_owned(), t.lead?.to_owned())));
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     PanelSpec {
         schema: PanelSpec::SCHEMA,
@@ -76,6 +79,7 @@ fn spec(config: &TrainConfig) -> PanelSpec {
         layout: config.layout,
         rubric: config.rubric,
         analysis_tokens: ANALYSIS_TOKENS,
+        reward_tokens: leads.collect(),
         processor: config.processor(),
         model: config.model.clone(),
         members: MEMBERS.map(files).into(),

@@ -1,7 +1,9 @@
 //! What a person sees of a training: a bar on a terminal, a line now and then elsewhere, nothing when
 //! asked. Everything goes to stderr.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,6 +16,7 @@ use crate::progress::say;
 pub struct Live {
     view: View,
     interrupt: Interrupt,
+    told: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,13 +49,18 @@ impl Live {
     /// The view that fits stderr, or none.
     pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
         let view = View::new(quiet);
-        Self { view, interrupt }
+        Self {
+            view,
+            interrupt,
+            told: Arc::default(),
+        }
     }
 
     /// Whether the person has asked to stop.
     pub(super) fn interrupted(&self) -> bool {
         self.interrupt.requested()
     }
+
     /// How often a report is due.
     pub(super) fn pause(&self) -> Duration {
         match &self.view {
@@ -89,6 +97,14 @@ impl Live {
             View::Bar(bar) => bar.suspend(|| say(text)),
             View::Lines => say(text),
             View::Quiet => {}
+        }
+    }
+
+    /// The same, the first time that it is said.
+    pub(super) fn once(&self, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(text.to_owned()) {
+            self.note(text);
         }
     }
 

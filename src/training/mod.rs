@@ -4,21 +4,36 @@
 
 mod asked;
 mod config;
+mod contrast;
 mod drills;
+mod exercise;
 mod export;
 mod folder;
 mod live;
+mod metrics;
 mod phantom_lessons;
 mod pixels;
+mod practice;
+mod preference_config;
+mod preferring;
 mod real_lessons;
+mod rows;
 mod scribe;
 mod stage;
+mod stage_config;
+mod stored;
 mod taught;
 mod teacher;
+mod tensorboard;
+#[cfg(test)]
+mod tests;
 mod vocabulary;
 
-pub use config::{StageConfig, StageKind, TrainConfig, TrainPaths};
+pub use config::{TrainConfig, TrainPaths};
 pub use live::Live;
+pub use preference_config::PreferenceConfig;
+pub use rows::RowType;
+pub use stage_config::{StageConfig, StageKind};
 
 use std::path::{Path, PathBuf};
 
@@ -26,13 +41,17 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 
+use contrast::Reward;
+use practice::Lectern;
 use real_lessons::RealLessons;
 use scribe::Scribe;
 use stage::Stage;
+use stored::Stored;
 use teacher::Teacher;
 
 use crate::folder::FolderLock;
 use crate::panel::MEMBERS;
+use crate::preferences::REWARD_TOKENS;
 use crate::whole_file;
 
 /// Phantom cases whose texts the tokenizer learns from.
@@ -49,56 +68,133 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bo
     folder::same_data(teacher.data(), &paths.out)?;
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
-    let mut start = Parameters::fresh(config.seed);
-    let mut last = MEMBERS.map(|_| PathBuf::new());
-    for stage in &config.stages {
-        let members: Vec<Option<usize>> = match stage.kind {
-            StageKind::Heads => {
-                let named =
-                    |name| stage.members.is_empty() || stage.members.iter().any(|m| m == name);
-                let numbers = (0..MEMBERS.len()).filter(|i| named(MEMBERS[*i]));
-                numbers.map(Some).collect()
-            }
-            _ => vec![None],
+    let mut members = MEMBERS.map(|_| Trained::default());
+    for settings in &config.stages {
+        let lectern = Lectern {
+            config,
+            settings,
+            teacher: &teacher,
+            scribe: &scribe,
+            live,
         };
-        let before = start.clone();
-        for member in members {
-            let name = match member {
-                Some(i) => format!("{}.{}", stage.name, MEMBERS[i]),
-                None => stage.name.clone(),
-            };
-            let out = paths.out.as_path();
-            let (teacher, scribe) = (&teacher, &scribe);
-            let run = Stage {
-                config,
-                settings: stage,
-                teacher,
-                scribe,
-                member,
-                name,
-                out,
-                live,
-            };
-            if !run.checkpoint().exists() && !run.run(&copy(&before)?)? {
-                live.end();
-                return Ok(false);
-            }
-            if let Some(i) = member {
-                last[i] = run.checkpoint();
-            } else {
-                start = Parameters::from_tensors(load_checkpoint(&run.checkpoint(), None)?)?;
-                last.fill(run.checkpoint());
-            }
+        if !run_stage(lectern, &paths.out, &mut members)? {
+            live.end();
+            return Ok(false);
         }
     }
     live.end();
-    export::export(config, &last, &paths.out)?;
+    export::export(config, &members, &paths.out)?;
     let panel = paths.out.join("panel");
     live.note(&format!(
         "the panel is in {0}\nhint: `acem3 train eval --panel {0}` says what it is worth",
         panel.display()
     ));
     Ok(true)
+}
+
+/// Where a member stands in its training.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Trained {
+    /// The checkpoint of the last stage that trained it.
+    checkpoint: Option<PathBuf>,
+    /// What its texts begin with since.
+    lead: Option<&'static str>,
+}
+
+impl Trained {
+    /// Its weights; none yet before the first stage.
+    fn weights(&self, seed: u64) -> Result<Parameters> {
+        match &self.checkpoint {
+            Some(path) => Ok(Parameters::from_tensors(load_checkpoint(path, None)?)?),
+            None => Ok(Parameters::fresh(seed)),
+        }
+    }
+}
+
+/// Runs one stage for every member that it trains. False when the person asked to stop.
+fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result<bool> {
+    let Lectern {
+        config, settings, ..
+    } = lectern;
+    let (learners, at): (Vec<Option<usize>>, _) = if settings.by_member() {
+        let places = settings.member_places();
+        let first = places.first().copied().unwrap_or_default();
+        (places.into_iter().map(Some).collect(), first)
+    } else {
+        (vec![None], 0)
+    };
+    let named = |member: Option<usize>| match member {
+        Some(i) => format!("{}.{}", settings.name, MEMBERS[i]),
+        None => settings.name.clone(),
+    };
+    let finished = |name: &str| out.join(format!("{name}.safetensors")).exists();
+    let mut stored = None;
+    if settings.kind.prefers() && !learners.iter().all(|m| finished(&named(*m))) {
+        same_below(settings, members, &learners)?;
+        let start = members[at].weights(config.seed)?;
+        stored = Stored::prepare(lectern, &start, out)?;
+        if stored.is_none() {
+            return Ok(false);
+        }
+    }
+    for member in learners {
+        let run = Stage {
+            lectern,
+            stored: stored.as_ref(),
+            member,
+            name: named(member),
+            out,
+        };
+        let before = &members[member.unwrap_or_default()];
+        if !run.checkpoint().exists() && !run.run(&before.weights(config.seed)?)? {
+            return Ok(false);
+        }
+        let trained = Trained {
+            checkpoint: Some(run.checkpoint()),
+            lead: (settings.kind.reward() != Reward::Absent).then_some(REWARD_TOKENS[0]),
+        };
+        match member {
+            Some(i) => members[i] = trained,
+            None => members.fill(trained),
+        }
+    }
+    stored.map_or(Ok(true), |stored| stored.remove().map(|()| true))
+}
+
+/// What is computed once for all members must be the same in all.
+fn same_below(
+    settings: &StageConfig,
+    members: &[Trained; 4],
+    learners: &[Option<usize>],
+) -> Result<()> {
+    let mut checkpoints: Vec<&Path> = Vec::new();
+    for member in learners.iter().flatten() {
+        if let Some(path) = &members[*member].checkpoint
+            && !checkpoints.contains(&path.as_path())
+        {
+            checkpoints.push(path);
+        }
+    }
+    let Some((first, others)) = checkpoints.split_first() else {
+        return Ok(());
+    };
+    let frozen = settings.frozen();
+    let first = load_checkpoint(first, None)?;
+    for path in others {
+        let tensors = load_checkpoint(path, None)?;
+        for (name, tensor) in &first {
+            if frozen.iter().any(|f| name.starts_with(f.as_str()))
+                && !tensors.get(name).is_some_and(|t| export::equal(t, tensor))
+            {
+                bail!(
+                    "stage {}: it freezes `{name}`, in which its members differ\n\
+                     hint: give each such member a stage of its own",
+                    settings.name
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
@@ -127,14 +223,17 @@ pub(crate) fn adapt(
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let settings = config.stages.first().context("no stage to run")?;
     let stage = Stage {
-        config,
-        settings,
-        teacher: &teacher,
-        scribe: &scribe,
+        lectern: Lectern {
+            config,
+            settings,
+            teacher: &teacher,
+            scribe: &scribe,
+            live,
+        },
+        stored: None,
         member: Some(member),
         name: settings.name.clone(),
         out: &paths.out,
-        live,
     };
     let ended = stage.run(&copy(start)?)?;
     live.end();

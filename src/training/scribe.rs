@@ -9,6 +9,7 @@ use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
 use super::config::TrainConfig;
+use super::exercise::{Exercise, branched};
 use super::taught::{Pixels, TaughtPair, TaughtRating};
 use super::vocabulary::ANSWER;
 use crate::phantoms::style::found;
@@ -19,9 +20,6 @@ const ANALYSIS_WEIGHT: f32 = 0.7;
 /// The same for factual accuracy, and for short answers: these need a look at the image.
 const FACT_SCORE_WEIGHT: f32 = 4.0;
 const FACT_WEIGHT: f32 = 1.5;
-
-/// What is read, and what is written then: tokens, each with what an error at it costs.
-type Exercise = (Vec<Slot>, Vec<(u32, f32)>);
 
 /// Prompts and formats in one tokenizer's tokens.
 pub(super) struct Scribe {
@@ -72,46 +70,61 @@ impl Scribe {
         read: &TaughtPair,
         lessons: Lessons,
     ) -> Result<Vec<Sequence>> {
+        let members = lessons.branches.into_iter().chain([lessons.conclusion]);
+        let members = members.enumerate().filter(|(_, learns)| *learns);
+        let texts = members.map(|(member, _)| {
+            let prompt = self.prompt(member, pair, read)?;
+            let known = if member < 3 { pair } else { read };
+            let steps = &self.formats[member].1;
+            let text = self.filled(steps, &known.of_member(member))?;
+            Ok(Exercise { prompt, text })
+        });
+        let texts: Vec<Exercise> = texts.collect::<Result<_>>()?;
+        let sequence = |texts| branched(texts, pair.pixels.clone(), self.image_tokens);
+        if let Some(sequence) = sequence(&texts) {
+            return Ok(vec![sequence]);
+        }
+        Ok(texts.chunks(1).filter_map(sequence).collect())
+    }
+
+    /// Places that an image takes.
+    pub(super) fn image_tokens(&self) -> usize {
+        self.image_tokens
+    }
+
+    /// The prompt that a member reads about a pair. The conclusion reads the evaluations of `read`.
+    pub(super) fn prompt(
+        &self,
+        member: usize,
+        pair: &TaughtPair,
+        read: &TaughtPair,
+    ) -> Result<Vec<Slot>> {
         let input = JudgeInput {
             image: pair.pixels.is_some(),
             question: &pair.question,
             responses: [&pair.responses[0].text, &pair.responses[1].text],
         };
-        let mut texts: Vec<Exercise> = Vec::new();
-        for (i, aspect) in Aspect::ALL.into_iter().enumerate() {
-            if lessons.branches[i] {
-                let prompt = slots(&self.branches.pieces(aspect, &input)?, &self.tokenizer)?;
-                texts.push((prompt, self.filled(i, &pair.aspect(aspect))?));
-            }
-        }
-        if lessons.conclusion {
-            let written = [0, 1, 2].map(|i| self.written(i, &read.aspect(Aspect::ALL[i])));
-            let prompt = slots(&self.merge.pieces(&input, &written)?, &self.tokenizer)?;
-            texts.push((prompt, self.filled(3, &read.conclusion())?));
-        }
-        let prompts: Vec<&[Slot]> = texts.iter().map(|(prompt, _)| prompt.as_slice()).collect();
-        let common = common_prefix(&prompts);
-        let shared = common > 0 && prompts.iter().all(|p| !p[common..].contains(&Slot::Image));
-        let pixels = || pair.pixels.clone();
-        let mut sequences = Vec::new();
-        if shared && let Some(first) = prompts.first() {
-            let mut sequence = Sequence::new(&first[..common], pixels(), self.image_tokens);
-            for (prompt, text) in &texts {
-                let rest = prompt[common..].iter().filter_map(|slot| match slot {
-                    Slot::Token(token) => Some((*token, 0.0)),
-                    Slot::Image => None,
-                });
-                sequence.branch(rest.chain(text.iter().copied()));
-            }
-            sequences.push(sequence);
+        let pieces = if let Some(aspect) = Aspect::ALL.get(member) {
+            self.branches.pieces(*aspect, &input)?
         } else {
-            for (prompt, text) in texts {
-                let mut sequence = Sequence::new(&prompt, pixels(), self.image_tokens);
-                sequence.branch(text);
-                sequences.push(sequence);
-            }
-        }
-        Ok(sequences)
+            let written = [0, 1, 2].map(|i| self.written(i, &read.aspect(Aspect::ALL[i])));
+            self.merge.pieces(&input, &written)?
+        };
+        Ok(slots(&pieces, &self.tokenizer)?)
+    }
+
+    /// The form of a member's text that begins with some words, in tokens.
+    pub(super) fn led(&self, member: usize, lead: &str) -> Result<Vec<TokenStep>> {
+        Ok(self.formats[member]
+            .0
+            .clone()
+            .led(lead)
+            .tokens(&self.tokenizer)?)
+    }
+
+    /// The tokens of a text of the program's own.
+    pub(super) fn fixed(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.fixed(text)?)
     }
 
     /// One image with questions and short answers, each pair a branch of its own.
@@ -163,7 +176,7 @@ impl Scribe {
             .iter()
             .position(|a| *a == Aspect::MedicalKnowledge);
         for rating in ratings {
-            let mut tokens = self.filled(member.unwrap_or_default(), &[rating])?;
+            let mut tokens = self.filled(&self.formats[member.unwrap_or_default()].1, &[rating])?;
             // Claim and finding cannot be known without a case.
             let given = free_text(&rating.analysis);
             let given = given.rsplit_once(':').map_or("", |(given, _)| given);
@@ -180,11 +193,15 @@ impl Scribe {
     }
 
     /// The tokens of a member's text with what an error costs.
-    fn filled(&self, member: usize, ratings: &[&TaughtRating]) -> Result<Vec<(u32, f32)>> {
+    pub(super) fn filled(
+        &self,
+        steps: &[TokenStep],
+        ratings: &[&TaughtRating],
+    ) -> Result<Vec<(u32, f32)>> {
         let mut tokens = Vec::new();
         let mut ratings = ratings.iter();
         let mut current = ratings.next();
-        for step in &self.formats[member].1 {
+        for step in steps {
             let Some(rating) = current else { break };
             let (analysis, score) = weights(rating.criterion);
             match step {
@@ -239,14 +256,6 @@ fn weights(criterion: Option<Criterion>) -> (f32, f32) {
     }
 }
 
-fn common_prefix(prompts: &[&[Slot]]) -> usize {
-    let Some((first, others)) = prompts.split_first() else {
-        return 0;
-    };
-    let agree = |i: &usize| others.iter().all(|p| p.get(*i) == first.get(*i));
-    (0..first.len()).take_while(agree).count()
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -288,7 +297,7 @@ mod tests {
         }
         tokens.extend(
             scribe
-                .filled(task.member, ratings)
+                .filled(&scribe.formats[task.member].1, ratings)
                 .unwrap()
                 .into_iter()
                 .map(|(t, _)| t),
@@ -315,7 +324,7 @@ mod tests {
             question: &pair.question,
             responses: [&pair.responses[0].text, &pair.responses[1].text],
         };
-        let judge = BranchJudge::new(scribe.branches.clone(), &scribe.tokenizer).unwrap();
+        let judge = BranchJudge::new(scribe.branches.clone(), [""; 3], &scribe.tokenizer).unwrap();
         let mut tasks = judge.tasks(&input, None, &scribe.tokenizer).unwrap();
         let evaluations: Vec<BranchEvaluation> = Aspect::ALL
             .into_iter()
@@ -335,10 +344,7 @@ mod tests {
                 .unwrap(),
         );
         for (i, task) in tasks.iter().enumerate() {
-            let ratings = match i {
-                3 => pair.conclusion(),
-                _ => pair.aspect(Aspect::ALL[i]),
-            };
+            let ratings = pair.of_member(i);
             let taught: Vec<u32> = sequence
                 .tokens
                 .iter()
@@ -360,7 +366,7 @@ mod tests {
             score: 1,
             learned: false,
         };
-        let tokens = scribe.filled(1, &[&rating]).unwrap();
+        let tokens = scribe.filled(&scribe.formats[1].1, &[&rating]).unwrap();
         let learned = |wanted: bool| {
             let tokens = tokens
                 .iter()

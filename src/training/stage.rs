@@ -1,167 +1,230 @@
 //! Runs a stage: steps, validation, metrics, checkpoints.
+//!
+//! A checkpoint of a stage in progress holds what is trained, with the optimizer's means; the
+//! weights that stay as they are come from the stage before. What a stage leaves is whole.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use acem3_experts::Error;
 use acem3_experts::train::{
-    AdamW, Batch, Loss, Observer, Parameters, Schedule, Sequence, StepReport, Student, Trainer,
-    in_parallel, load_checkpoint, save_checkpoint,
+    AdamW, Observer, Parameters, Schedule, Student, Trainer, in_parallel, load_checkpoint,
+    save_checkpoint,
 };
-use anyhow::{Context, Result};
-use candle::Device;
+use anyhow::{Context, Result, bail};
+use candle::{Device, Var};
+use serde::{Deserialize, Serialize};
 
-use super::config::{StageConfig, StageKind, TrainConfig};
-use super::live::Live;
-use super::scribe::Scribe;
-use super::teacher::Teacher;
+use super::metrics::{Journal, Window};
+use super::practice::{Lectern, Practice, Seeing, Writing};
+use super::preferring::Preferring;
+use super::stage_config::StageKind;
+use super::stored::Stored;
+use crate::whole_file;
 
 /// How often a checkpoint is written.
 const SAVE: Duration = Duration::from_mins(3);
 /// Examples of the validation: phantoms that are never trained on, and other questions, wrong answers
 /// and views of the same real images.
-const VALIDATION: u64 = 48;
-const VALIDATION_AT: u64 = 1 << 31;
+pub(super) const VALIDATION: u64 = 48;
+/// The number of the first of them.
+pub(super) const VALIDATION_AT: u64 = 1 << 31;
 
 /// One stage with what it works on.
 pub(super) struct Stage<'a> {
-    /// The training's configuration.
-    pub(super) config: &'a TrainConfig,
-    /// The stage's own.
-    pub(super) settings: &'a StageConfig,
     /// Where examples come from.
-    pub(super) teacher: &'a Teacher,
-    /// How they are written.
-    pub(super) scribe: &'a Scribe,
+    pub(super) lectern: Lectern<'a>,
+    /// What a stage of preferences computed before.
+    pub(super) stored: Option<&'a Stored>,
     /// The one member that learns; all where `None`.
     pub(super) member: Option<usize>,
     /// The name of checkpoints and metrics.
     pub(super) name: String,
     /// The folder of checkpoints.
     pub(super) out: &'a Path,
-    /// Where a person looks on.
-    pub(super) live: &'a Live,
 }
 
-enum Learner {
-    Observer(Box<Observer>),
-    Student(Box<Student>),
+/// The best weights so far, by validation.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Best {
+    step: u64,
+    loss: f64,
 }
 
-enum Examples {
-    Images(Vec<acem3_experts::train::Observation>),
-    Sequences(Vec<Sequence>),
+/// What changes while a stage runs.
+struct Course {
+    parameters: Parameters,
+    trained: Vec<(String, Var)>,
+    trainer: Trainer,
+    best: Option<Best>,
 }
 
 impl Stage<'_> {
     /// Where the finished weights are.
     pub(super) fn checkpoint(&self) -> PathBuf {
-        self.out.join(format!("{}.safetensors", self.name))
+        self.file("safetensors")
     }
 
     /// Trains from `start`, or goes on where an interrupted run stood.
     ///
     /// False when the person asked to stop before the end; the stage goes on from there then.
     pub(super) fn run(&self, start: &Parameters) -> Result<bool> {
-        let running = self.out.join(format!("{}.running.safetensors", self.name));
-        let resumed = running.exists();
-        let parameters = if resumed {
-            let tensors = load_checkpoint(&running, None)?;
-            Parameters::from_tensors(tensors)?
-        } else {
-            start.drawing(self.config.seed)
-        };
-        let parameters = parameters.freeze(&self.settings.frozen);
-        let learner = self.learner(&parameters)?;
-        let optimizer = AdamW::new(self.trained(&parameters), self.config.optimizer);
+        let Lectern {
+            config, settings, ..
+        } = self.lectern;
+        let parameters = start.drawing(config.seed).freeze(&settings.frozen());
+        let vb = parameters.builder(&Device::Cpu);
+        let model = &config.model;
+        let lectern = self.lectern;
+        let student = |depth| Student::load(&vb, model, depth);
+        match settings.kind {
+            StageKind::Encoder => {
+                let classes = lectern.teacher.attribute_classes();
+                let observer = Observer::load(&vb, &model.vision, model.selection, classes)?;
+                self.practise(&Seeing { lectern, observer }, parameters)
+            }
+            StageKind::Align | StageKind::Sft | StageKind::Heads => {
+                let writing = Writing {
+                    lectern,
+                    student: student(config.trunk_layers)?,
+                    member: self.member,
+                };
+                self.practise(&writing, parameters)
+            }
+            StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
+                let stored = self.stored.context("preferences without their store")?;
+                let student = student(stored.depth())?;
+                let references = self.file("reference.safetensors");
+                let preferring =
+                    Preferring::new(lectern, student, stored, self.member, &references)?;
+                let ended = self.practise(&preferring, parameters)?;
+                if ended {
+                    remove(&references)?;
+                }
+                Ok(ended)
+            }
+        }
+    }
+
+    fn practise(&self, practice: &impl Practice, parameters: Parameters) -> Result<bool> {
+        let Lectern {
+            config, settings, ..
+        } = self.lectern;
+        let trained = self.trained(&parameters);
+        if trained.is_empty() {
+            bail!(
+                "stage {}: everything is frozen, nothing is left to train",
+                self.name
+            );
+        }
+        let optimizer = AdamW::new(trained.clone(), config.optimizer);
         let schedule = Schedule {
-            peak: self.settings.rate,
-            warmup: self.settings.warmup,
-            steps: self.settings.steps,
+            peak: settings.rate,
+            warmup: settings.warmup,
+            steps: settings.steps,
             floor: 0.05,
         };
-        let mut trainer = Trainer::new(optimizer, schedule, self.settings.clip);
-        if resumed {
-            load_checkpoint(&running, Some(&mut trainer.optimizer))?;
-            self.live.note(&format!(
-                "{}: resumed at step {}",
-                self.name,
-                trainer.steps()
-            ));
-        }
-        self.steps(&learner, &mut trainer, (&parameters, &running))?;
-        if trainer.steps() < self.settings.steps {
+        let mut course = Course {
+            trainer: Trainer::new(optimizer, schedule, settings.clip),
+            parameters,
+            trained,
+            best: None,
+        };
+        self.resume(&mut course)?;
+        self.steps(practice, &mut course)?;
+        if course.trainer.steps() < settings.steps {
             return Ok(false);
         }
-        save_checkpoint(&self.checkpoint(), &parameters.all(), None)?;
-        if running.exists() {
-            std::fs::remove_file(&running)?;
+        if let Some(best) = course.best.filter(|best| best.step < settings.steps) {
+            let tensors = load_checkpoint(&self.file("best.safetensors"), None)?;
+            course.parameters.restore(tensors)?;
+            self.lectern.live.note(&format!(
+                "{}: the weights of step {} are kept, whose validation loss {:.4} was the lowest",
+                self.name, best.step, best.loss
+            ));
+        }
+        save_checkpoint(&self.checkpoint(), &course.parameters.all(), None)?;
+        for ending in ["running.safetensors", "best.safetensors", "best.json"] {
+            remove(&self.file(ending))?;
         }
         Ok(true)
     }
 
-    fn steps(
-        &self,
-        learner: &Learner,
-        trainer: &mut Trainer,
-        (parameters, running): (&Parameters, &Path),
-    ) -> Result<()> {
+    /// Goes on where an interrupted run stood.
+    fn resume(&self, course: &mut Course) -> Result<()> {
+        let running = self.file("running.safetensors");
+        if !running.exists() {
+            return Ok(());
+        }
+        let tensors = load_checkpoint(&running, Some(&mut course.trainer.optimizer))?;
+        course.parameters.restore(tensors)?;
+        let best = self.file("best.json");
+        if best.exists() {
+            let text = fs::read_to_string(&best)
+                .with_context(|| format!("cannot read {}", best.display()))?;
+            let best: Best =
+                serde_json::from_str(&text).with_context(|| best.display().to_string())?;
+            course.best = Some(best);
+        }
+        let note = format!("{}: resumed at step {}", self.name, course.trainer.steps());
+        self.lectern.live.note(&note);
+        Ok(())
+    }
+
+    fn steps(&self, practice: &impl Practice, course: &mut Course) -> Result<()> {
+        let Lectern { settings, live, .. } = self.lectern;
         let mut journal = Journal::open(self.out, &self.name)?;
-        self.live
-            .stage(&self.name, trainer.steps(), self.settings.steps);
+        let running = self.file("running.safetensors");
+        live.stage(&self.name, course.trainer.steps(), settings.steps);
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
-        let mut window = Window::default();
-        while trainer.steps() < self.settings.steps {
-            let at = trainer.steps() * self.settings.batch as u64;
-            let examples = self.examples(at..at + self.settings.batch as u64)?;
-            window.add(self.step(learner, trainer, &examples)?);
-            let last = trainer.steps() == self.settings.steps;
-            if last || reported.elapsed() > self.live.pause() {
-                let left = self.settings.steps - trainer.steps();
-                let state = window.report(trainer.steps(), left, &mut journal)?;
-                self.live.report(&self.name, trainer.steps(), &state);
-                window = Window::default();
+        let mut window = Window::new(settings.kind.prefers());
+        while course.trainer.steps() < settings.steps {
+            let at = course.trainer.steps() * settings.batch as u64;
+            let examples = self.examples(practice, at..at + settings.batch as u64)?;
+            let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
+            let report = course.trainer.step(&shards, |shard| practice.loss(shard));
+            window.add(report?);
+            let step = course.trainer.steps();
+            let last = step == settings.steps;
+            if last || reported.elapsed() > live.pause() {
+                let state = window.report(step, settings.steps - step, &mut journal)?;
+                live.report(&self.name, step, &state);
+                window = Window::new(settings.kind.prefers());
                 reported = Instant::now();
             }
-            let stop = !last && self.live.interrupted();
-            if stop {
-                save_checkpoint(running, &parameters.all(), Some(&trainer.optimizer))?;
-                return Ok(());
+            if last || step.is_multiple_of(settings.validation()) {
+                self.validate(practice, course, &mut journal)?;
+                window = Window::new(settings.kind.prefers());
             }
-            if last || saved.elapsed() > SAVE {
-                self.validate(learner, trainer.steps(), &mut journal)?;
-                save_checkpoint(running, &parameters.all(), Some(&trainer.optimizer))?;
+            let stop = !last && live.interrupted();
+            if stop || last || saved.elapsed() > SAVE {
+                save_checkpoint(&running, &course.trained, Some(&course.trainer.optimizer))?;
                 saved = Instant::now();
-                window = Window::default();
+            }
+            if stop {
+                return Ok(());
             }
         }
         Ok(())
     }
 
-    fn learner(&self, parameters: &Parameters) -> Result<Learner> {
-        let vb = parameters.builder(&Device::Cpu);
-        let model = &self.config.model;
-        Ok(match self.settings.kind {
-            StageKind::Encoder => Learner::Observer(Box::new(Observer::load(
-                &vb,
-                &model.vision,
-                model.selection,
-                self.teacher.attribute_classes(),
-            )?)),
-            _ => Learner::Student(Box::new(Student::load(
-                &vb,
-                model,
-                self.config.trunk_layers,
-            )?)),
-        })
+    fn examples<P: Practice>(&self, practice: &P, numbers: Range<u64>) -> Result<Vec<P::Example>> {
+        let examples = practice.examples(numbers)?;
+        if examples.is_empty() {
+            bail!(
+                "stage {}: no example fits into the context\n\
+                 hint: raise model.decoder.max_position_embeddings",
+                self.name
+            );
+        }
+        Ok(examples)
     }
 
     /// The parameters of this stage: what a layer loaded and is not frozen. Weights of other
     /// stages (the observer's, say) may lie in the same checkpoint; they get no gradient.
-    fn trained(&self, parameters: &Parameters) -> Vec<(String, candle::Var)> {
-        let encoder = self.settings.kind == StageKind::Encoder;
+    fn trained(&self, parameters: &Parameters) -> Vec<(String, Var)> {
+        let encoder = self.lectern.settings.kind == StageKind::Encoder;
         let own = |name: &str| {
             let tower = name.starts_with("model.vision_tower.");
             let unused = name.contains("post_layernorm");
@@ -176,164 +239,57 @@ impl Stage<'_> {
             .collect()
     }
 
-    fn examples(&self, range: std::ops::Range<u64>) -> Result<Examples> {
-        let indices: Vec<u64> = range.collect();
-        if self.settings.kind == StageKind::Encoder {
-            let images = in_parallel(&indices, |i| {
-                self.teacher
-                    .observation(self.settings, *i)
-                    .map_err(|e| Error::Training(format!("{e:#}")))
-            });
-            return Ok(Examples::Images(
-                images.into_iter().collect::<Result<_, Error>>()?,
-            ));
-        }
-        let drawn = in_parallel(&indices, |i| {
-            self.teacher
-                .sequences(self.scribe, self.settings, *i, self.member)
-                .map_err(|e| Error::Training(format!("{e:#}")))
-        });
-        let mut sequences: Vec<Sequence> = drawn
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?
-            .into_iter()
-            .flatten()
-            .collect();
-        // Sequences of like length are computed together, so that little is padding; the longest
-        // first, so that no processor waits long for the last.
-        sequences.retain(|s| s.len() <= self.config.model.decoder.max_position_embeddings);
-        sequences.sort_by_key(|s| std::cmp::Reverse(s.len()));
-        Ok(Examples::Sequences(sequences))
-    }
-
-    fn step(
+    /// The loss on examples that are never trained on; the weights are kept where it is the lowest.
+    fn validate<P: Practice>(
         &self,
-        learner: &Learner,
-        trainer: &mut Trainer,
-        examples: &Examples,
-    ) -> Result<StepReport, Error> {
-        let size = self.config.micro_batch;
-        match (learner, examples) {
-            (Learner::Observer(observer), Examples::Images(images)) => {
-                let shards: Vec<_> = images.chunks(size * 4).collect();
-                trainer.step(&shards, |shard| observer.loss(shard))
-            }
-            (Learner::Student(student), Examples::Sequences(sequences)) => {
-                let shards: Vec<_> = sequences.chunks(size).collect();
-                trainer.step(&shards, |shard| loss(student, shard))
-            }
-            _ => Err(Error::Training("examples of another stage".to_owned())),
-        }
-    }
-
-    /// The loss on examples that are never trained on.
-    fn validate(&self, learner: &Learner, step: u64, journal: &mut Journal) -> Result<()> {
-        let examples = self.examples(VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
-        let (losses, classes) = match (learner, &examples) {
-            (Learner::Observer(observer), Examples::Images(images)) => {
-                let shards: Vec<_> = images.chunks(16).collect();
-                (
-                    in_parallel(&shards, |s| observer.loss(s)),
-                    observer.accuracy(images)?,
-                )
-            }
-            (Learner::Student(student), Examples::Sequences(sequences)) => {
-                let shards: Vec<_> = sequences.chunks(self.config.micro_batch).collect();
-                (in_parallel(&shards, |s| loss(student, s)), Vec::new())
-            }
-            _ => return Ok(()),
-        };
-        let (mut sum, mut weight, mut hits) = (0.0, 0.0, (0.0, 0.0));
-        for loss in losses {
+        practice: &P,
+        course: &mut Course,
+        journal: &mut Journal,
+    ) -> Result<()> {
+        let step = course.trainer.steps();
+        let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
+        let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
+        let (mut sum, mut weight, mut hits, mut margin) = (0.0, 0.0, (0.0, 0.0), 0.0);
+        for loss in in_parallel(&shards, |shard| practice.loss(shard)) {
             let loss = loss?;
             sum += loss.value;
             weight += loss.weight;
+            margin += loss.margin;
             hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
         }
-        let (loss, accuracy) = (sum / f64::max(weight, 1e-9), hits.0 / f64::max(hits.1, 1.0));
-        let shares: Vec<String> = classes.iter().map(|s| format!("{s:.2}")).collect();
-        self.live.note(&format!(
-            "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {}",
-            self.name,
-            shares.join(" ")
-        ));
-        journal.line(&serde_json::json!({
-            "step": step, "validation_loss": loss, "validation_accuracy": accuracy,
-        }))
-    }
-}
-
-fn loss(student: &Student, sequences: &[Sequence]) -> Result<Loss, Error> {
-    student.loss(&Batch(sequences), |target| {
-        Scribe::is_counted(target.weight)
-    })
-}
-
-/// Metrics as JSON lines.
-struct Journal(File);
-
-impl Journal {
-    fn open(out: &Path, name: &str) -> Result<Self> {
-        let path = out.join(format!("{name}.metrics.jsonl"));
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        Ok(Self(file.with_context(|| {
-            format!("cannot write {}", path.display())
-        })?))
-    }
-
-    fn line(&mut self, value: &serde_json::Value) -> Result<()> {
-        Ok(writeln!(self.0, "{value}")?)
-    }
-}
-
-/// What happened since the last report.
-struct Window {
-    since: Instant,
-    steps: u64,
-    loss: f64,
-    accuracy: f64,
-    norm: f64,
-    rate: f64,
-    tokens: u64,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            since: Instant::now(),
-            steps: 0,
-            loss: 0.0,
-            accuracy: 0.0,
-            norm: 0.0,
-            rate: 0.0,
-            tokens: 0,
+        let weight = f64::max(weight, 1e-9);
+        let (loss, accuracy) = (sum / weight, hits.0 / f64::max(hits.1, 1.0));
+        let mut figures = vec![("validation_loss", loss), ("validation_accuracy", accuracy)];
+        let mut remark = practice.remark(&examples)?;
+        if self.lectern.settings.kind.prefers() {
+            figures.push(("validation_margin", margin / weight));
+            remark = format!("margin {:.3}", margin / weight);
         }
+        self.lectern.live.note(&format!(
+            "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {remark}",
+            self.name
+        ));
+        journal.figures(step, &figures)?;
+        if course.best.is_none_or(|best| loss < best.loss) {
+            let best = Best { step, loss };
+            course.best = Some(best);
+            save_checkpoint(&self.file("best.safetensors"), &course.trained, None)?;
+            whole_file::write(&self.file("best.json"), &serde_json::to_vec(&best)?)?;
+        }
+        Ok(())
+    }
+
+    fn file(&self, ending: &str) -> PathBuf {
+        self.out.join(format!("{}.{ending}", self.name))
     }
 }
 
-impl Window {
-    fn add(&mut self, report: StepReport) {
-        self.steps += 1;
-        self.loss += report.loss;
-        self.accuracy += report.accuracy;
-        self.norm += report.norm;
-        self.rate = report.rate;
-        self.tokens += report.tokens;
-    }
-
-    fn report(&self, step: u64, left: u64, journal: &mut Journal) -> Result<String> {
-        let n = self.steps.max(1) as f64;
-        let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
-        let (loss, accuracy, norm) = (self.loss / n, self.accuracy / n, self.norm / n);
-        let speed = self.tokens as f64 / seconds;
-        let minutes = left as f64 * seconds / n / 60.0;
-        journal.line(&serde_json::json!({
-            "step": step, "loss": loss, "accuracy": accuracy, "gradient_norm": norm,
-            "rate": self.rate, "tokens_per_second": speed,
-        }))?;
-        Ok(format!(
-            "loss {loss:.4}, accuracy {accuracy:.4}, gradient {norm:.2}, rate {:.2e}, {speed:.0} tokens/s, {minutes:.0} min left",
-            self.rate
-        ))
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
     }
 }

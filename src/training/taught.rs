@@ -126,8 +126,16 @@ impl TaughtPair {
         pair
     }
 
+    /// The ratings of a member in the order of its text.
+    pub(super) fn of_member(&self, member: usize) -> Vec<&TaughtRating> {
+        match Aspect::ALL.get(member) {
+            Some(aspect) => self.aspect(*aspect),
+            None => self.conclusion(),
+        }
+    }
+
     /// The conclusion's ratings.
-    pub(super) fn conclusion(&self) -> Vec<&TaughtRating> {
+    fn conclusion(&self) -> Vec<&TaughtRating> {
         self.responses.iter().map(|r| &r.conclusion).collect()
     }
 }

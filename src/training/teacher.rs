@@ -6,14 +6,17 @@ use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::{StageConfig, StageKind, TrainConfig};
+use super::config::TrainConfig;
+use super::contrast::{Contrast, Contrasts};
 use super::drills::Drills;
 use super::phantom_lessons;
 use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
-use super::taught::{TaughtRating, TaughtResponse};
+use super::stage_config::{StageConfig, StageKind};
+use super::taught::{TaughtPair, TaughtRating, TaughtResponse};
 use crate::key::Digest;
 use crate::phantoms::Attributes;
+use crate::preferences::negative;
 
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
@@ -135,13 +138,43 @@ impl Teacher {
                 return scribe.evaluations(&pair, &pair, lessons);
             }
         }
-        let pair = match real.and_then(|r| r.pair(stage.doubting, &mut rng)) {
-            Some(found) => found,
-            None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, &mut rng)?,
-        };
+        let pair = self.pair(real, stage.doubting, number, &mut rng)?;
         let lessons = lessons(member, stage.easy, &mut rng);
         let read = pair.misread(&mut rng);
         scribe.evaluations(&pair, &read, lessons)
+    }
+
+    /// What members are to prefer about the case of number `index`. Nothing is doubted there: what is
+    /// preferred is right.
+    pub(super) fn contrasts(
+        &self,
+        contrasts: &Contrasts,
+        stage: &StageConfig,
+        index: u64,
+    ) -> Result<Vec<Contrast>> {
+        let mut rng = self.rng(stage, index);
+        let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
+        let pair = self.pair(real, 0.0, number(stage, index), &mut rng)?;
+        let read = pair.misread(&mut rng);
+        let ways = stage.preferences.iter().flat_map(|p| &p.negatives);
+        let ways: Vec<_> = ways.copied().collect();
+        contrasts.of(&pair, &read, &stage.member_places(), |ratings| {
+            negative(&ways, ratings, &mut rng).map(|(worse, _)| worse)
+        })
+    }
+
+    /// A pair of real answers where there are any, of a phantom's otherwise.
+    fn pair(
+        &self,
+        real: Option<&RealLessons>,
+        doubting: f64,
+        number: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<TaughtPair> {
+        match real.and_then(|r| r.pair(doubting, rng)) {
+            Some(found) => Ok(found),
+            None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, rng),
+        }
     }
 
     /// Any question.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::Slot;
-use acem3_experts::train::{Batch, Parameters, Sequence, Student};
+use acem3_experts::train::{Batch, Given, Parameters, Preference, Sequence, Student};
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::{Form, HiddenAct, SelectFeature, Selection, VisionConfig};
 use candle::Device;
@@ -119,7 +119,7 @@ fn every_sequence_sees_its_own_picture() {
     // A picture that is in no prompt must not move the others.
     let mut blind = sequence(2, false, &[&[4, 5]]);
     let expected = alone + sum(&student, std::slice::from_ref(&blind));
-    blind.pixels = sequence(9, true, &[]).pixels;
+    blind.given = sequence(9, true, &[]).given;
     let got = sum(&student, &[blind, seeing.clone()]);
     assert!(
         (got - expected).abs() / expected < 1e-6,
@@ -127,10 +127,89 @@ fn every_sequence_sees_its_own_picture() {
     );
     // A prompt with a place for a picture and none to put there.
     let mut without = seeing.clone();
-    without.pixels = None;
+    without.given = Given::Text;
     assert!(student.loss(&Batch(&[without]), |_| true).is_err());
     // A place of the wrong size.
     let mut small = seeing;
     small.image_at = Some(small.len() - 1);
     assert!(student.loss(&Batch(&[small]), |_| true).is_err());
+}
+
+/// What is computed from a store equals what is computed from pixels: the loss, and every gradient
+/// above the trunk.
+#[test]
+fn a_frozen_trunk_is_computed_once() {
+    let below = [
+        "model.vision_tower.",
+        "model.mm_projector.",
+        "model.embed_tokens.",
+        "model.layers.0.",
+        "model.layers.1.",
+    ];
+    let parameters = Parameters::fresh(5).freeze(&below.map(str::to_owned));
+    let student = student(&parameters);
+    let both = sequence(1, true, &[&[1, 2, 3], &[4, 5], &[1, 6, 2], &[3]]);
+    let top = student
+        .trunk_top(&Batch(std::slice::from_ref(&both)))
+        .unwrap();
+    let mut stored = both.clone();
+    stored.given = Given::Hidden(top[0].clone());
+    let gradients = |whole: &Sequence| {
+        let sequence = whole.part(&[3, 4]).unwrap().0;
+        let likely = student.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
+        let reference = likely.unwrap()[0].map(|l| l + 0.5);
+        let loss = student.preference_loss(
+            &[Preference {
+                sequence,
+                reference,
+            }],
+            0.3,
+        );
+        let loss = loss.unwrap();
+        let store = loss.sum.backward().unwrap();
+        let values = parameters.trainable().into_iter().map(|(name, var)| {
+            let gradient = store.get(&var).unwrap_or_else(|| panic!("{name}"));
+            gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        });
+        (loss.value, values.collect::<Vec<_>>().concat())
+    };
+    let ((loss, expected), (again, got)) = (gradients(&both), gradients(&stored));
+    assert!((loss - again).abs() < 1e-6, "{loss} {again}");
+    assert!(expected.iter().any(|g| g.abs() > 1e-3));
+    for (got, expected) in got.iter().zip(&expected) {
+        assert!((got - expected).abs() < 1e-5, "{got} {expected}");
+    }
+}
+
+#[test]
+fn features_stand_for_the_pixels_they_were_made_of() {
+    let (_, student) = fresh();
+    let seeing = sequence(1, true, &[&[1, 2, 3]]);
+    let Given::Pixels(pixels) = &seeing.given else {
+        panic!("a sequence with an image has pixels");
+    };
+    let features = student.features(std::slice::from_ref(pixels)).unwrap();
+    let mut known = seeing.clone();
+    known.given = Given::Features(features.squeeze(0).unwrap());
+    let (want, got) = (sum(&student, &[seeing]), sum(&student, &[known]));
+    assert!((want - got).abs() / want < 1e-6, "{want} {got}");
+}
+
+/// A step may by chance hold no image; the layers that see are then trained by nothing, and that is
+/// no error.
+#[test]
+fn without_an_image_the_projector_has_a_gradient_of_zero() {
+    let (parameters, student) = fresh();
+    let text = sequence(1, false, &[&[1, 2, 3]]);
+    let loss = student.loss(&Batch(&[text]), |_| true).unwrap();
+    let store = loss.sum.backward().unwrap();
+    for (name, var) in parameters.trainable() {
+        let unused = name.contains("post_layernorm");
+        let gradient = store.get(&var);
+        assert!(unused || gradient.is_some(), "{name}");
+        if name.contains("mm_projector") {
+            let sum = gradient.unwrap().abs().unwrap().sum_all().unwrap();
+            assert!(sum.to_scalar::<f32>().unwrap() == 0.0, "{name}");
+        }
+    }
 }

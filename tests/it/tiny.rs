@@ -168,7 +168,7 @@ pub(crate) fn panel(settings: Settings) -> Engine {
 pub(crate) fn judge(layout: Layout, tokenizer: &TextTokenizer) -> BranchJudge {
     let rubric = Rubric::built_in().unwrap();
     let prompts = BranchPrompts::new(layout, rubric, Detail::Names).unwrap();
-    BranchJudge::new(prompts, tokenizer).unwrap()
+    BranchJudge::new(prompts, [""; 3], tokenizer).unwrap()
 }
 
 /// Random image tokens.

@@ -2,6 +2,7 @@
 
 mod adamw;
 mod checkpoint;
+mod given;
 mod observer;
 mod parameters;
 mod preference;
@@ -12,6 +13,7 @@ mod trainer;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use checkpoint::{load_checkpoint, save_checkpoint};
+pub use given::Given;
 pub use observer::{MARKS, Observation, Observer};
 pub use parameters::Parameters;
 pub use preference::Preference;

@@ -48,6 +48,23 @@ impl Parameters {
         }
     }
 
+    /// Takes the values of a checkpoint's tensors, whose weights are all here.
+    pub fn restore(&self, tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<()> {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, tensor) in tensors {
+            match store.get(&name) {
+                Some(var) if var.shape() == tensor.shape() => var.set(&tensor)?,
+                Some(var) => bail!(
+                    "tensor `{name}` has shape {:?}, expected {:?}",
+                    tensor.shape(),
+                    var.shape()
+                ),
+                None => bail!("the model has no tensor `{name}` of the checkpoint"),
+            }
+        }
+        Ok(())
+    }
+
     /// The same weights, missing ones being drawn by a seed.
     #[must_use]
     pub fn drawing(&self, seed: u64) -> Self {

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use candle::Tensor;
+
+use super::given::Given;
 use crate::prompt::Slot;
 
 /// A token to be predicted.
@@ -23,8 +26,8 @@ pub struct Target {
 /// Tokens with the branch and position of each.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
-    /// The image, `(3, s, s)`, whose tokens fill the place of [`Slot::Image`].
-    pub pixels: Option<Arc<[f32]>>,
+    /// What it is computed from; an image's tokens fill the place of [`Slot::Image`].
+    pub given: Given,
     /// Token ids; image places hold zero.
     pub tokens: Vec<u32>,
     /// Branch of each token; 0 is the prefix.
@@ -44,7 +47,7 @@ impl Sequence {
     /// image takes.
     pub fn new(prompt: &[Slot], pixels: Option<Arc<[f32]>>, image_tokens: usize) -> Self {
         let mut sequence = Self {
-            pixels,
+            given: pixels.map_or(Given::Text, Given::Pixels),
             ..Self::default()
         };
         for slot in prompt {
@@ -80,6 +83,57 @@ impl Sequence {
             self.branches.push(branch);
             self.positions.push((self.prefix + i) as u32);
         }
+    }
+
+    /// The prefix with some of the branches, which are counted from one again, and the places of its
+    /// tokens in the whole. Hidden states go with their tokens.
+    pub fn part(&self, branches: &[u16]) -> candle::Result<(Self, Vec<u32>)> {
+        let renamed = |branch: u16| {
+            let kept = branches.iter().position(|kept| *kept == branch);
+            if branch == 0 {
+                Some(0)
+            } else {
+                kept.map(|at| at as u16 + 1)
+            }
+        };
+        let mut part = Self {
+            image_at: self.image_at,
+            prefix: self.prefix,
+            last_branch: branches.len() as u16,
+            ..Self::default()
+        };
+        let mut kept = Vec::new();
+        let mut places = vec![None; self.len()];
+        for (place, branch) in self.branches.iter().enumerate() {
+            if let Some(branch) = renamed(*branch) {
+                places[place] = Some(kept.len());
+                kept.push(place as u32);
+                part.tokens.push(self.tokens[place]);
+                part.branches.push(branch);
+                part.positions.push(self.positions[place]);
+            }
+        }
+        let targets = self.targets.iter().filter_map(|target| {
+            Some(Target {
+                from: places.get(target.from).copied().flatten()?,
+                branch: renamed(target.branch)?,
+                ..*target
+            })
+        });
+        part.targets = targets.collect();
+        part.given = match &self.given {
+            Given::Hidden(hidden) => {
+                let rows = Tensor::new(kept.as_slice(), hidden.device())?;
+                Given::Hidden(hidden.index_select(&rows, 0)?)
+            }
+            other => other.clone(),
+        };
+        Ok((part, kept))
+    }
+
+    /// Places of the context that it takes.
+    pub fn context(&self) -> usize {
+        self.positions.iter().max().map_or(0, |p| *p as usize + 1)
     }
 
     /// Number of tokens, image places included.
@@ -122,5 +176,36 @@ mod tests {
             sequence.targets,
             [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]
         );
+        assert_eq!((sequence.len(), sequence.context()), (7, 6));
+    }
+
+    #[test]
+    fn a_part_is_the_sequence_without_the_other_branches() -> candle::Result<()> {
+        let prompt = [Slot::Token(7), Slot::Token(8)];
+        let mut whole = Sequence::new(&prompt, None, 0);
+        whole.branch([(1, 0.0), (2, 1.0)]);
+        whole.branch([(3, 1.0)]);
+        whole.branch([(4, 1.0), (5, 1.0)]);
+        let hidden = Tensor::arange(0f32, 7.0, &candle::Device::Cpu)?.reshape((7, 1))?;
+        whole.given = Given::Hidden(hidden);
+        let (part, places) = whole.part(&[3, 1])?;
+        let mut same = Sequence::new(&prompt, None, 0);
+        same.branch([(1, 0.0), (2, 1.0)]);
+        same.branch([(4, 1.0), (5, 1.0)]);
+        assert_eq!(places, [0, 1, 2, 3, 5, 6]);
+        assert_eq!(part.tokens, same.tokens);
+        assert_eq!(part.positions, same.positions);
+        assert_eq!(part.branches, [0, 0, 2, 2, 1, 1]);
+        let froms = |s: &Sequence| s.targets.iter().map(|t| t.from).collect::<Vec<_>>();
+        assert_eq!(froms(&part), froms(&same));
+        assert_eq!(part.targets[0].branch, 2);
+        let Given::Hidden(hidden) = part.given else {
+            panic!("hidden states stay");
+        };
+        assert_eq!(
+            hidden.flatten_all()?.to_vec1::<f32>()?,
+            [0., 1., 2., 3., 5., 6.]
+        );
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use acem3_vision::VisionTower;
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
+use super::given::Given;
 use super::sequence::{Sequence, Target};
 use super::trainer::Loss;
 use crate::decoder::{Head, Sight, Trunk};
@@ -62,6 +63,11 @@ impl Student {
         })
     }
 
+    /// Rows of an image's features.
+    pub fn image_rows(&self) -> usize {
+        self.tower.tokens()
+    }
+
     /// Features of images.
     ///
     /// # Shapes
@@ -91,12 +97,14 @@ impl Student {
 
     /// What the targets of sequences are predicted from.
     pub(super) fn predict(&self, batch: &Batch) -> Result<Predicted, Error> {
-        let t = batch.0.iter().map(Sequence::len).max().unwrap_or(0);
-        let (x, tokens) = self.embed(batch.0, t)?;
+        let t = batch.longest();
         let sight = sight(batch.0, t);
-        let hidden = self
-            .head
-            .forward(&self.trunk.forward(&x, &sight)?, &sight)?;
+        let top = match hidden(batch.0, t)? {
+            Some(top) => top,
+            None => self.trunk.forward(&self.embed(batch.0, t)?, &sight)?,
+        };
+        let hidden = self.head.forward(&top, &sight)?;
+        let tokens = batch.0.iter().map(|s| s.len() as u64).sum();
         let sequences = batch.0.iter().enumerate();
         let rows: Vec<(usize, Target)> = sequences
             .flat_map(|(row, s)| s.targets.iter().map(move |g| (row, *g)))
@@ -110,19 +118,52 @@ impl Student {
         })
     }
 
-    /// Embedded sequences with their image tokens in place, padded to `t`.
-    fn embed(&self, sequences: &[Sequence], t: usize) -> Result<(Tensor, u64), Error> {
-        let mut images: Vec<Arc<[f32]>> = Vec::new();
-        for sequence in sequences {
-            match (&sequence.pixels, sequence.image_at) {
-                (Some(pixels), Some(_)) => images.push(pixels.clone()),
-                (None, Some(_)) => {
-                    let problem = "a prompt has an image, its sequence has none";
-                    return Err(Error::Training(problem.to_owned()));
+    /// The hidden states of sequences at the trunk's top, as a store keeps them.
+    ///
+    /// # Shapes
+    /// One `(t, c)` for each sequence of `t` tokens.
+    pub fn trunk_top(&self, batch: &Batch) -> Result<Vec<Tensor>, Error> {
+        let t = batch.longest();
+        let top = self
+            .trunk
+            .forward(&self.embed(batch.0, t)?, &sight(batch.0, t))?;
+        let rows = batch.0.iter().enumerate();
+        let rows = rows.map(|(row, s)| top.detach().narrow(0, row * t, s.len()));
+        Ok(rows.collect::<candle::Result<_>>()?)
+    }
+
+    /// Features of the images of sequences, those that have them already among them.
+    ///
+    /// # Shapes
+    /// `n` sequences with images to `(n, p, c_v)`. Where none has one, those of a blank image, which
+    /// stand nowhere: layers that see get a gradient in every step, be it zero.
+    fn seen(&self, sequences: &[Sequence]) -> Result<Tensor, Error> {
+        let (mut pixels, mut features) = (Vec::new(), Vec::new());
+        for sequence in sequences.iter().filter(|s| s.image_at.is_some()) {
+            match &sequence.given {
+                Given::Pixels(image) => pixels.push(image.clone()),
+                Given::Features(image) => features.push(image.clone()),
+                Given::Text | Given::Hidden(_) => {
+                    return Err(problem("a prompt has an image, its sequence has none"));
                 }
-                (_, None) => {}
             }
         }
+        match (pixels.is_empty(), features.is_empty()) {
+            (_, true) => {
+                if pixels.is_empty() {
+                    pixels.push(vec![0.0; 3 * self.side * self.side].into());
+                }
+                self.features(&pixels)
+            }
+            (true, false) => Ok(Tensor::stack(&features, 0)?),
+            (false, false) => Err(problem(
+                "some images of a batch are features, others pixels",
+            )),
+        }
+    }
+
+    /// Embedded sequences with their image tokens in place, padded to `t`.
+    fn embed(&self, sequences: &[Sequence], t: usize) -> Result<Tensor, Error> {
         let padded = sequences.iter().flat_map(|s| {
             s.tokens
                 .iter()
@@ -130,11 +171,7 @@ impl Student {
                 .chain(std::iter::repeat_n(0, t - s.len()))
         });
         let text = self.trunk.embed(&padded.collect::<Vec<_>>())?;
-        let real = sequences.iter().map(|s| s.len() as u64).sum();
-        if images.is_empty() {
-            return Ok((text, real));
-        }
-        let image = self.projector.forward(&self.features(&images)?)?;
+        let image = self.projector.forward(&self.seen(sequences)?)?;
         let (n, p, c) = image.dims3()?;
         let table = Tensor::cat(&[&text, &image.reshape((n * p, c))?], 0)?;
         let mut source: Vec<u32> = (0..(sequences.len() * t) as u32).collect();
@@ -142,8 +179,8 @@ impl Student {
         for (row, sequence) in sequences.iter().enumerate() {
             if let Some(at) = sequence.image_at {
                 if at + p > sequence.len() {
-                    let problem = format!("{p} image tokens do not fit at place {at} of a prompt");
-                    return Err(Error::Training(problem));
+                    let found = format!("{p} image tokens do not fit at place {at} of a prompt");
+                    return Err(problem(&found));
                 }
                 for place in &mut source[row * t + at..row * t + at + p] {
                     *place = next;
@@ -152,7 +189,34 @@ impl Student {
             }
         }
         let source = Tensor::from_vec(source, sequences.len() * t, &self.device)?;
-        Ok((table.index_select(&source, 0)?, real))
+        Ok(table.index_select(&source, 0)?)
+    }
+}
+
+impl Batch<'_> {
+    /// Tokens of the longest sequence.
+    fn longest(&self) -> usize {
+        self.0.iter().map(Sequence::len).max().unwrap_or(0)
+    }
+}
+
+fn problem(text: &str) -> Error {
+    Error::Training(text.to_owned())
+}
+
+/// Hidden states that are known already, padded to `t`: of all sequences, or of none.
+fn hidden(sequences: &[Sequence], t: usize) -> Result<Option<Tensor>, Error> {
+    let known = sequences.iter().filter_map(|s| match &s.given {
+        Given::Hidden(hidden) => Some(hidden.pad_with_zeros(0, 0, t - s.len())),
+        _ => None,
+    });
+    let known: Vec<Tensor> = known.collect::<candle::Result<_>>()?;
+    match known.len() {
+        0 => Ok(None),
+        n if n == sequences.len() => Ok(Some(Tensor::cat(&known, 0)?)),
+        _ => Err(problem(
+            "some sequences of a batch are hidden states, others tokens",
+        )),
     }
 }
 

@@ -1,0 +1,145 @@
+//! What a stage practises: the examples it draws, and what errors at them cost.
+
+use std::ops::Range;
+
+use acem3_experts::Error;
+use acem3_experts::train::{Batch, Loss, Observation, Observer, Sequence, Student, in_parallel};
+use anyhow::Result;
+
+use super::config::TrainConfig;
+use super::live::Live;
+use super::scribe::Scribe;
+use super::stage_config::StageConfig;
+use super::teacher::Teacher;
+
+/// Examples of a kind, and the loss of a model at them.
+pub(super) trait Practice: Sync {
+    /// What a loss is computed of.
+    type Example: Send + Sync;
+
+    /// The examples of these numbers, each a pure function of its number.
+    fn examples(&self, numbers: Range<u64>) -> Result<Vec<Self::Example>>;
+
+    /// How many examples are computed at once.
+    fn at_once(&self) -> usize;
+
+    /// The summed loss.
+    fn loss(&self, examples: &[Self::Example]) -> Result<Loss, Error>;
+
+    /// What else is to be said of a validation.
+    fn remark(&self, _: &[Self::Example]) -> Result<String, Error> {
+        Ok(String::new())
+    }
+}
+
+/// Where the examples of a stage come from.
+#[derive(Clone, Copy)]
+pub(super) struct Lectern<'a> {
+    /// The training's configuration.
+    pub(super) config: &'a TrainConfig,
+    /// The stage's own.
+    pub(super) settings: &'a StageConfig,
+    /// Who draws examples.
+    pub(super) teacher: &'a Teacher,
+    /// Who writes them.
+    pub(super) scribe: &'a Scribe,
+    /// Where a person looks on.
+    pub(super) live: &'a Live,
+}
+
+/// The vision tower, told from attributes.
+pub(super) struct Seeing<'a> {
+    pub(super) lectern: Lectern<'a>,
+    pub(super) observer: Observer,
+}
+
+impl Practice for Seeing<'_> {
+    type Example = Observation;
+
+    fn examples(&self, numbers: Range<u64>) -> Result<Vec<Observation>> {
+        let Lectern {
+            teacher, settings, ..
+        } = self.lectern;
+        drawn(numbers, |number| teacher.observation(settings, number))
+    }
+
+    fn at_once(&self) -> usize {
+        self.lectern.config.micro_batch * 4
+    }
+
+    fn loss(&self, images: &[Observation]) -> Result<Loss, Error> {
+        self.observer.loss(images)
+    }
+
+    fn remark(&self, images: &[Observation]) -> Result<String, Error> {
+        let shares = self.observer.accuracy(images)?;
+        let shares: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
+        Ok(shares.join(" "))
+    }
+}
+
+/// Answers, evaluations and conclusions, to be written.
+pub(super) struct Writing<'a> {
+    pub(super) lectern: Lectern<'a>,
+    pub(super) student: Student,
+    /// The one member that learns; all where `None`.
+    pub(super) member: Option<usize>,
+}
+
+impl Practice for Writing<'_> {
+    type Example = Sequence;
+
+    fn examples(&self, numbers: Range<u64>) -> Result<Vec<Sequence>> {
+        let Lectern {
+            config,
+            settings,
+            teacher,
+            scribe,
+            live,
+        } = self.lectern;
+        let sequences = drawn(numbers, |number| {
+            teacher.sequences(scribe, settings, number, self.member)
+        })?;
+        let mut sequences: Vec<Sequence> = sequences.into_iter().flatten().collect();
+        let context = config.model.decoder.max_position_embeddings;
+        sequences.retain(|s| fits(s, context, live));
+        // Sequences of like length are computed together, so that little is padding; the longest
+        // first, so that no processor waits long for the last.
+        sequences.sort_by_key(|s| std::cmp::Reverse(s.len()));
+        Ok(sequences)
+    }
+
+    fn at_once(&self) -> usize {
+        self.lectern.config.micro_batch
+    }
+
+    fn loss(&self, sequences: &[Sequence]) -> Result<Loss, Error> {
+        let counted = |weight| Scribe::is_counted(weight);
+        self.student
+            .loss(&Batch(sequences), |target| counted(target.weight))
+    }
+}
+
+/// Whether a sequence fits into the context. A person is told once where one does not.
+pub(super) fn fits(sequence: &Sequence, context: usize, live: &Live) -> bool {
+    let fits = sequence.context() <= context;
+    if !fits {
+        live.once(&format!(
+            "examples that do not fit into the context of {context} tokens are passed over\n\
+             hint: model.decoder.max_position_embeddings is that context"
+        ));
+    }
+    fits
+}
+
+/// Examples drawn by all processors, in the order of their numbers.
+pub(super) fn drawn<T: Send>(
+    numbers: Range<u64>,
+    draw: impl Fn(u64) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let numbers: Vec<u64> = numbers.collect();
+    let drawn = in_parallel(&numbers, |number| {
+        draw(*number).map_err(|e| Error::Training(format!("{e:#}")))
+    });
+    Ok(drawn.into_iter().collect::<Result<_, Error>>()?)
+}

@@ -1,0 +1,149 @@
+//! Practice of preferring: right evaluations to become likelier than worse ones.
+
+use std::ops::Range;
+use std::path::Path;
+
+use acem3_experts::Error;
+use acem3_experts::train::{Batch, Loss, Preference, Sequence, Student, in_parallel};
+use anyhow::{Context, Result, bail};
+use candle::{Device, Tensor};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::practice::{Lectern, Practice};
+use super::stage::VALIDATION_AT;
+use super::stored::{Place, Stored};
+
+/// The name of the tensor in a file of references.
+const REFERENCE: &str = "log_likelihoods";
+
+/// A student of preferences.
+pub(super) struct Preferring<'a> {
+    lectern: Lectern<'a>,
+    student: Student,
+    stored: &'a Stored,
+    beta: f64,
+    /// What is learned, then what validates, each with the log-likelihoods of both continuations
+    /// under the model that the stage began with.
+    learned: Vec<(Place, [f64; 2])>,
+    held: Vec<(Place, [f64; 2])>,
+}
+
+impl<'a> Preferring<'a> {
+    /// The preferences of a member, or of all. `student`: the model as the stage begins; what it
+    /// thinks of them is read from `references`, or computed and written there.
+    pub(super) fn new(
+        lectern: Lectern<'a>,
+        student: Student,
+        stored: &'a Stored,
+        member: Option<usize>,
+        references: &Path,
+    ) -> Result<Self> {
+        let (learned, held) = stored.places(member);
+        let places: Vec<Place> = learned.iter().chain(&held).copied().collect();
+        let likely = if references.exists() {
+            read(references, places.len())?
+        } else {
+            let likely = likelihoods(lectern, &student, stored, &places)?;
+            write(references, &likely)?;
+            likely
+        };
+        let known = |places: Vec<Place>, from: usize| -> Vec<_> {
+            places
+                .into_iter()
+                .zip(likely[from..].iter().copied())
+                .collect()
+        };
+        let first_held = learned.len();
+        let preferences = lectern.settings.preferences.as_ref();
+        Ok(Self {
+            beta: preferences.context("a stage without preferences")?.beta,
+            learned: known(learned, 0),
+            held: known(held, first_held),
+            lectern,
+            student,
+            stored,
+        })
+    }
+
+    /// The place of an example: every epoch goes through all of them in an order of its own.
+    fn drawn(&self, number: u64) -> (Place, [f64; 2]) {
+        let n = self.learned.len() as u64;
+        let mut rng = ChaCha8Rng::seed_from_u64(self.lectern.config.seed);
+        rng.set_stream(number / n);
+        let mut order: Vec<usize> = (0..self.learned.len()).collect();
+        order.shuffle(&mut rng);
+        self.learned[order[(number % n) as usize]]
+    }
+}
+
+impl Practice for Preferring<'_> {
+    type Example = Preference;
+
+    fn examples(&self, numbers: Range<u64>) -> Result<Vec<Preference>> {
+        let places = if numbers.start >= VALIDATION_AT {
+            self.held.clone()
+        } else {
+            numbers.map(|number| self.drawn(number)).collect()
+        };
+        let preferences = places.into_iter().map(|(place, reference)| {
+            Ok(Preference {
+                sequence: self.stored.sequence(place)?,
+                reference,
+            })
+        });
+        let mut preferences: Vec<Preference> = preferences.collect::<Result<_>>()?;
+        preferences.sort_by_key(|p| std::cmp::Reverse(p.sequence.len()));
+        Ok(preferences)
+    }
+
+    fn at_once(&self) -> usize {
+        self.lectern.config.micro_batch
+    }
+
+    fn loss(&self, preferences: &[Preference]) -> Result<Loss, Error> {
+        self.student.preference_loss(preferences, self.beta)
+    }
+}
+
+/// What a model thinks of both continuations of preferences.
+fn likelihoods(
+    lectern: Lectern,
+    student: &Student,
+    stored: &Stored,
+    places: &[Place],
+) -> Result<Vec<[f64; 2]>> {
+    let batches: Vec<&[Place]> = places.chunks(lectern.config.micro_batch).collect();
+    let likely = in_parallel(&batches, |places| {
+        let sequences = places.iter().map(|place| stored.sequence(*place));
+        let sequences: Result<Vec<Sequence>> = sequences.collect();
+        let sequences = sequences.map_err(|e| Error::Training(format!("{e:#}")))?;
+        student.log_likelihoods(&Batch(&sequences))
+    });
+    let likely: Vec<Vec<[f64; 2]>> = likely.into_iter().collect::<Result<_, Error>>()?;
+    Ok(likely.concat())
+}
+
+fn write(path: &Path, likely: &[[f64; 2]]) -> Result<()> {
+    let values = Tensor::from_vec(likely.concat(), (likely.len(), 2), &Device::Cpu)?;
+    let part = path.with_extension("part");
+    values.save_safetensors(REFERENCE, &part)?;
+    std::fs::rename(&part, path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn read(path: &Path, n: usize) -> Result<Vec<[f64; 2]>> {
+    let tensors = candle::safetensors::load(path, &Device::Cpu);
+    let tensors = tensors.with_context(|| path.display().to_string())?;
+    let values = tensors
+        .get(REFERENCE)
+        .map(Tensor::to_vec2::<f64>)
+        .transpose()?;
+    match values {
+        Some(values) if values.len() == n => Ok(values.into_iter().map(|v| [v[0], v[1]]).collect()),
+        _ => bail!(
+            "{}: it does not hold {n} pairs\nhint: delete it, and run again from the stage's beginning",
+            path.display()
+        ),
+    }
+}

@@ -1,0 +1,225 @@
+//! One stage of a training: what it learns, from what, and what stays as it is.
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::contrast::Reward;
+use super::preference_config::PreferenceConfig;
+use crate::panel::MEMBERS;
+
+/// One stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageConfig {
+    /// The name of its checkpoint.
+    pub name: String,
+    /// What is learned.
+    pub kind: StageKind,
+    /// Optimisation steps.
+    pub steps: u64,
+    /// Sequences (or images) in a step.
+    pub batch: usize,
+    /// Highest learning rate.
+    pub rate: f64,
+    /// Steps of warm-up.
+    #[serde(default = "hundred")]
+    pub warmup: u64,
+    /// Norm to which gradients are clipped.
+    #[serde(default = "one")]
+    pub clip: f64,
+    /// Steps between validations, of which the best weights are kept; an eighth of all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_every: Option<u64>,
+    /// Weights whose names begin so stay as they are.
+    #[serde(default)]
+    pub frozen: Vec<String>,
+    /// So many of the decoder's lower layers stay as they are, and all that lies before them: the
+    /// tower, the projector and the embedding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_layers: Option<usize>,
+    /// The share of examples that come from the data sets; the others are phantoms.
+    #[serde(default)]
+    pub real: f64,
+    /// The share of question-answering sequences in a stage of evaluations.
+    #[serde(default)]
+    pub answering: f64,
+    /// The share of sequences in which given claims and findings are compared, without a case.
+    #[serde(default)]
+    pub comparing: f64,
+    /// The share of pairs of random words, which teach to quote and to compare.
+    #[serde(default)]
+    pub drilling: f64,
+    /// The share of wrong findings put into the factual analyses of real answers, to be read and not
+    /// to be learned (the claim before them is). A small model's own findings on real images are often wrong, and its scores
+    /// should allow for that.
+    #[serde(default = "quarter")]
+    pub doubting: f64,
+    /// How often a pair teaches expression, relevance and the conclusion, each, beside medical
+    /// knowledge: they need no look at the image, and are learned much sooner.
+    #[serde(default = "seldom")]
+    pub easy: f64,
+    /// The members that a stage of heads trains, by the names of their files; all where empty.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// What a stage of preferences learns from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<PreferenceConfig>,
+}
+
+/// What a stage learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageKind {
+    /// The vision tower, alone, on attributes of images.
+    Encoder,
+    /// Answering questions through projector and decoder.
+    Align,
+    /// Writing evaluations and conclusions, all members as one.
+    Sft,
+    /// The head of each member, the rest being frozen.
+    Heads,
+    /// To prefer right evaluations to worse ones (Rafailov et al., 2023).
+    Dpo,
+    /// The same, each evaluation beginning with a reward token that is learned too (ACE-M³ §3.4).
+    Rtdpo,
+    /// The same, the reward token being part of what is given (`HDCEval` §3.3).
+    Adto,
+}
+
+impl StageKind {
+    /// Whether preferences are learned.
+    pub(super) fn prefers(self) -> bool {
+        matches!(self, Self::Dpo | Self::Rtdpo | Self::Adto)
+    }
+
+    /// What the reward token before an evaluation is.
+    pub(super) fn reward(self) -> Reward {
+        match self {
+            Self::Rtdpo => Reward::Target,
+            Self::Adto => Reward::Context,
+            _ => Reward::Absent,
+        }
+    }
+}
+
+impl StageConfig {
+    /// Whether each member is trained by itself.
+    pub(super) fn by_member(&self) -> bool {
+        match &self.preferences {
+            Some(preferences) => !preferences.together,
+            None => self.kind == StageKind::Heads,
+        }
+    }
+
+    /// The places of the members that are trained.
+    pub(super) fn member_places(&self) -> Vec<usize> {
+        let named = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
+        (0..MEMBERS.len()).filter(|i| named(MEMBERS[*i])).collect()
+    }
+
+    /// Steps between validations.
+    pub(super) fn validation(&self) -> u64 {
+        let eighth = self.steps.div_ceil(8);
+        self.validate_every.unwrap_or(eighth).max(1)
+    }
+
+    /// The beginnings of the names of weights that stay as they are.
+    pub(super) fn frozen(&self) -> Vec<String> {
+        let mut frozen = self.frozen.clone();
+        if let Some(layers) = self.frozen_layers {
+            let below = [
+                "model.vision_tower.",
+                "model.mm_projector.",
+                "model.embed_tokens.",
+                "observer.",
+            ];
+            frozen.extend(below.map(str::to_owned));
+            frozen.extend((0..layers).map(|i| format!("model.layers.{i}.")));
+        }
+        frozen
+    }
+
+    /// How much of the model, from the pixels on, this stage leaves as it is.
+    pub(super) fn cut(&self, layers: usize) -> Cut {
+        let frozen = self.frozen();
+        let stays = |name: &str| frozen.iter().any(|beginning| name.starts_with(beginning));
+        if !stays("model.vision_tower.") {
+            return Cut::Pixels;
+        }
+        if !(stays("model.mm_projector.") && stays("model.embed_tokens.")) {
+            return Cut::Features;
+        }
+        let open = (0..layers).find(|i| !stays(&format!("model.layers.{i}.")));
+        Cut::Trunk(open.unwrap_or(layers))
+    }
+
+    /// Whether it can be run on a decoder of so many layers.
+    pub(super) fn check(&self, layers: usize) -> Result<()> {
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        if self.batch == 0 || self.steps == 0 || !positive(self.rate) || !positive(self.clip) {
+            bail!("batch, steps, rate and clip must be positive");
+        }
+        let shares = [
+            self.real,
+            self.answering,
+            self.comparing,
+            self.drilling,
+            self.doubting,
+            self.easy,
+        ];
+        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
+            bail!("real, answering, comparing, drilling, doubting and easy are shares from 0 to 1");
+        }
+        let known = |name: &String| MEMBERS.contains(&name.as_str());
+        if let Some(name) = self.members.iter().find(|name| !known(name)) {
+            let known = MEMBERS.join(", ");
+            bail!("no member is called {name:?}; they are {known}");
+        }
+        if self.kind != StageKind::Heads && !self.kind.prefers() && !self.members.is_empty() {
+            bail!("a stage that trains all members as one names none");
+        }
+        if let Some(frozen) = self.frozen_layers
+            && frozen >= layers
+        {
+            bail!("frozen_layers is {frozen}, expected fewer than the decoder's {layers} layers");
+        }
+        match (&self.preferences, self.kind.prefers()) {
+            (Some(preferences), true) => preferences.check(),
+            (None, false) => Ok(()),
+            (None, true) => bail!(
+                "preferences need a table [stages.preferences]\n\
+                 hint: `cases = 1000` in it is enough"
+            ),
+            (Some(_), false) => bail!(
+                "[stages.preferences] belongs to a stage of kind \"rtdpo\", \"adto\" or \"dpo\""
+            ),
+        }
+    }
+}
+
+/// Up to where a model is frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Nothing is.
+    Pixels,
+    /// The vision tower is.
+    Features,
+    /// So many layers of the decoder are, and all before them.
+    Trunk(usize),
+}
+
+fn hundred() -> u64 {
+    100
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn quarter() -> f64 {
+    0.25
+}
+
+fn seldom() -> f64 {
+    0.15
+}

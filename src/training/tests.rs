@@ -1,0 +1,256 @@
+//! Whole trainings of a panel too small to learn anything.
+
+use std::path::Path;
+use std::time::Duration;
+
+use acem3_experts::prompt::{BranchPrompts, JudgeInput, Rubric, Slot, TokenStep};
+use acem3_experts::train::{Batch, Given, Sequence, Student};
+use acem3_experts::{BranchJudge, TextTokenizer};
+use candle::Device;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::contrast::{Contrast, Contrasts};
+use super::*;
+use crate::interrupt::Interrupt;
+use crate::panel::PanelSpec;
+
+const CONFIG: &str = r#"
+name = "tiny"
+seed = 3
+layout = "case-first"
+rubric = "names"
+vocabulary = 4096
+trunk_layers = 1
+micro_batch = 2
+
+[model.vision]
+hidden_size = 8
+intermediate_size = 12
+num_hidden_layers = 1
+num_attention_heads = 2
+image_size = 16
+patch_size = 8
+
+[model.selection]
+select_layer = -1
+select_feature = "patch"
+
+[model.projector]
+kind = "linear"
+vision_hidden_size = 8
+hidden_size = 16
+
+[model.decoder]
+vocab_size = 4096
+hidden_size = 16
+intermediate_size = 16
+num_hidden_layers = 3
+num_attention_heads = 2
+num_key_value_heads = 1
+max_position_embeddings = 1024
+rms_norm_eps = 1e-5
+rope_theta = 10000.0
+tie_word_embeddings = true
+
+[[stages]]
+name = "sft"
+kind = "sft"
+steps = 2
+batch = 2
+rate = 1e-3
+warmup = 1
+
+[[stages]]
+name = "prefer"
+kind = "rtdpo"
+members = ["medical_knowledge", "conclusion"]
+steps = 8
+batch = 2
+rate = 1e-2
+warmup = 1
+frozen_layers = 1
+validate_every = 3
+[stages.preferences]
+cases = 3
+store = "f32"
+"#;
+
+fn config() -> TrainConfig {
+    toml::from_str(CONFIG).unwrap()
+}
+
+fn mini(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("assets/mini")
+        .join(name)
+}
+
+fn tokenizer() -> TextTokenizer {
+    TextTokenizer::parse(&std::fs::read(mini("tokenizer.json")).unwrap()).unwrap()
+}
+
+fn scribe(config: &TrainConfig) -> Scribe {
+    Scribe::new(config, tokenizer(), config.model.image_tokens()).unwrap()
+}
+
+/// Trains in a folder; false where it was interrupted.
+fn run(out: &Path, interrupt: &Interrupt) -> bool {
+    let paths = TrainPaths {
+        out: out.to_owned(),
+        data: None,
+    };
+    let config = config();
+    if !out.exists() {
+        std::fs::create_dir(out).unwrap();
+        folder::same_training(&config, out).unwrap();
+        std::fs::copy(mini("tokenizer.json"), out.join("tokenizer.json")).unwrap();
+    }
+    train(&config, &paths, &Live::new(true, interrupt.clone())).unwrap()
+}
+
+#[test]
+fn an_interrupted_training_of_preferences_ends_as_one_that_was_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
+    assert!(run(&whole, &Interrupt::default()));
+    let interrupt = Interrupt::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = broken.join("prefer.rows.json");
+            while !begun.exists() && !broken.join("panel").exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            interrupt.request();
+        });
+        run(&broken, &interrupt);
+    });
+    assert!(run(&broken, &Interrupt::default()));
+    let panel = |folder: &Path, file: &str| std::fs::read(folder.join("panel").join(file)).unwrap();
+    let files = MEMBERS.map(|member| format!("{member}.safetensors"));
+    for file in files
+        .iter()
+        .map(String::as_str)
+        .chain(["trunk.safetensors"])
+    {
+        assert!(panel(&whole, file) == panel(&broken, file), "{file}");
+    }
+    let spec = panel(&whole, crate::panel::PANEL_FILE);
+    let spec = PanelSpec::parse(std::str::from_utf8(&spec).unwrap()).unwrap();
+    assert_eq!(spec.leads(), ["", "[Good]", "", "[Good]"]);
+    // Nothing of a finished stage is left but its checkpoint and its metrics.
+    let left = std::fs::read_dir(&whole).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut left: Vec<String> = left.filter(|name| name.starts_with("prefer.")).collect();
+    left.sort();
+    let expected = [
+        "prefer.conclusion.metrics.jsonl",
+        "prefer.conclusion.safetensors",
+        "prefer.medical_knowledge.metrics.jsonl",
+        "prefer.medical_knowledge.safetensors",
+    ];
+    assert_eq!(left, expected);
+    let metrics = std::fs::read_to_string(whole.join(expected[2])).unwrap();
+    assert!(metrics.contains("\"margin\"") && metrics.contains("\"validation_margin\""));
+}
+
+/// What is kept of a frozen trunk is what the trunk computes, whichever member asks for it.
+#[test]
+fn a_kept_trunk_is_the_trunk() {
+    let config = config();
+    let scribe = scribe(&config);
+    let teacher = Teacher::new(&config, None);
+    let live = Live::new(true, Interrupt::default());
+    let lectern = Lectern {
+        config: &config,
+        settings: &config.stages[1],
+        teacher: &teacher,
+        scribe: &scribe,
+        live: &live,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let start = Parameters::fresh(9);
+    let stored = Stored::prepare(lectern, &start, dir.path())
+        .unwrap()
+        .unwrap();
+    let student = Student::load(&start.builder(&Device::Cpu), &config.model, 1).unwrap();
+    let contrasts = Contrasts::new(&scribe, Reward::Target).unwrap();
+    let drawn = teacher.contrasts(&contrasts, lectern.settings, 1).unwrap();
+    let [Contrast { sequence, members }] = drawn.as_slice() else {
+        panic!("the prompts of all members begin with the case");
+    };
+    assert_eq!(*members, [1, 3]);
+    for (i, member) in [1, 3].into_iter().enumerate() {
+        let whole = sequence.part(&Contrast::branches(i)).unwrap().0;
+        let places = stored.places(Some(member)).0;
+        let kept = stored.sequence(places[1]).unwrap();
+        assert_eq!(kept.tokens, whole.tokens);
+        let Given::Hidden(hidden) = &kept.given else {
+            panic!("hidden states are kept");
+        };
+        let top = student
+            .trunk_top(&Batch(std::slice::from_ref(&whole)))
+            .unwrap();
+        let far = (hidden - &top[0])
+            .unwrap()
+            .abs()
+            .unwrap()
+            .max_all()
+            .unwrap();
+        assert!(far.to_scalar::<f32>().unwrap() < 1e-5, "member {member}");
+        let likely = |s: Sequence| student.log_likelihoods(&Batch(&[s])).unwrap()[0];
+        for (a, b) in likely(kept).into_iter().zip(likely(whole)) {
+            assert!((a - b).abs() < 1e-4 * b.abs(), "{a} {b}");
+        }
+    }
+}
+
+/// A preferred text is, token by token, what a panel with reward tokens is made to begin with, and
+/// the reward counts as written in one kind of training and as given in the other.
+#[test]
+fn a_preferred_text_begins_as_it_will_be_judged() {
+    let config = config();
+    let scribe = scribe(&config);
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let pair = phantom_lessons::pair(1, 2, &config.processor(), &mut rng).unwrap();
+    let counted = |reward| {
+        let contrasts = Contrasts::new(&scribe, reward).unwrap();
+        let worse = |ratings: &crate::preferences::Ratings| {
+            let mut worse = ratings.clone();
+            worse[0].1 = 5 - worse[0].1;
+            Some(worse)
+        };
+        let drawn = contrasts.of(&pair, &pair, &[0], worse).unwrap();
+        drawn[0].sequence.clone()
+    };
+    let steps = scribe.led(0, "[Good]").unwrap();
+    let Some(TokenStep::Feed(fed)) = steps.first() else {
+        panic!("a text begins with what is fed");
+    };
+    let prompt = scribe.prompt(0, &pair, &pair).unwrap();
+    let image = |slot: &Slot| {
+        if *slot == Slot::Image {
+            config.model.image_tokens()
+        } else {
+            1
+        }
+    };
+    let begin: usize = prompt.iter().map(image).sum();
+    let written = counted(Reward::Target);
+    assert_eq!(written.tokens[begin..begin + fed.len()], *fed);
+    let (given, none) = (counted(Reward::Context), counted(Reward::Absent));
+    assert_eq!(written.tokens, given.tokens);
+    assert_eq!(written.targets.len(), given.targets.len() + 2);
+    assert_eq!(none.targets.len(), given.targets.len());
+    assert_eq!(none.len() + 2, given.len());
+    // The judge is told to begin so.
+    let prompts = BranchPrompts::new(config.layout, Rubric::built_in().unwrap(), config.rubric);
+    let judge = BranchJudge::new(prompts.unwrap(), ["[Good]", "", ""], &tokenizer());
+    let input = JudgeInput {
+        image: true,
+        question: &pair.question,
+        responses: [&pair.responses[0].text, &pair.responses[1].text],
+    };
+    let tasks = judge.unwrap().tasks(&input, None, &tokenizer()).unwrap();
+    assert_eq!(tasks[0].format[0], TokenStep::Feed(fed.clone()));
+}
