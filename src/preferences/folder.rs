@@ -22,7 +22,7 @@ use crate::whole_file;
 
 const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
-const IMAGE: &str = "<image>";
+pub(super) const IMAGE: &str = "<image>";
 /// Added to the seed, so that the dice of negatives are not those of phantoms.
 const SEED: u64 = 0x5eed_0fba_d000;
 

@@ -2,10 +2,12 @@
 
 mod folder;
 mod negative;
+mod pairs_file;
 
 pub use folder::{PreferencePlan, Written, folder};
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};
+pub use pairs_file::{PreferencePair, read};
 
 /// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.
 pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];

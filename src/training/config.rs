@@ -61,8 +61,14 @@ impl TrainConfig {
                 path.display()
             )
         })?;
-        let config: Self = toml::from_str(&text)
+        let mut config: Self = toml::from_str(&text)
             .with_context(|| format!("{} is not a training configuration", path.display()))?;
+        let base = std::path::absolute(path).with_context(|| path.display().to_string())?;
+        for preferences in config.stages.iter_mut().flat_map(|s| &mut s.preferences) {
+            if let (Some(file), Some(folder)) = (&mut preferences.file, base.parent()) {
+                *file = folder.join(&*file);
+            }
+        }
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)
     }

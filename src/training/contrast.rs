@@ -12,7 +12,7 @@ use crate::preferences::{REWARD_TOKENS, Ratings};
 
 /// What the reward token before an evaluation is to one who learns to prefer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reward {
+pub enum Reward {
     /// There is none.
     Absent,
     /// A part of what is written.
@@ -55,17 +55,18 @@ impl<'a> Contrasts<'a> {
         };
         let form = |member, lead: &str| {
             let form = scribe.led(member, lead)?;
-            let apart = scribe.fixed(lead)?;
+            let apart = scribe.tokenizer().fixed(lead)?;
             match form.first() {
                 Some(TokenStep::Feed(fed)) if fed.starts_with(&apart) => Ok(form),
                 _ => bail!("the tokenizer does not keep {lead} apart from what follows it"),
             }
         };
+        let length = |lead: &str| scribe.tokenizer().fixed(lead).map(|tokens| tokens.len());
         let forms =
             (0..MEMBERS.len()).map(|member| Ok([form(member, leads[0])?, form(member, leads[1])?]));
         Ok(Self {
             forms: forms.collect::<Result<_>>()?,
-            rewards: [scribe.fixed(leads[0])?.len(), scribe.fixed(leads[1])?.len()],
+            rewards: [length(leads[0])?, length(leads[1])?],
             cost: if reward == Reward::Target { 1.0 } else { 0.0 },
             scribe,
         })

@@ -65,7 +65,7 @@ impl Window {
         self.sum = StepReport {
             loss: self.sum.loss + report.loss,
             accuracy: self.sum.accuracy + report.accuracy,
-            margin: self.sum.margin + report.margin,
+            rewards: [0, 1].map(|side| self.sum.rewards[side] + report.rewards[side]),
             norm: self.sum.norm + report.norm,
             rate: report.rate,
             tokens: self.sum.tokens + report.tokens,
@@ -78,7 +78,9 @@ impl Window {
         let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
         let sum = &self.sum;
         let (loss, accuracy, norm) = (sum.loss / n, sum.accuracy / n, sum.norm / n);
-        let margin = self.preferring.then_some(sum.margin / n);
+        let rewards = self
+            .preferring
+            .then(|| sum.rewards.map(|reward| reward / n));
         let speed = sum.tokens as f64 / seconds;
         let minutes = left as f64 * seconds / n / 60.0;
         let mut figures = vec![
@@ -88,13 +90,28 @@ impl Window {
             ("rate", sum.rate),
             ("tokens_per_second", speed),
         ];
-        figures.extend(margin.map(|margin| ("margin", margin)));
+        figures.extend(rewards.into_iter().flat_map(of_rewards));
         journal.figures(step, &figures)?;
-        let margin = margin.map_or(String::new(), |margin| format!(", margin {margin:.3}"));
+        let rewards = rewards.map_or(String::new(), |r| format!(", {}", in_words(r)));
         Ok(format!(
-            "loss {loss:.4}, accuracy {accuracy:.4}{margin}, gradient {norm:.2}, rate {:.2e}, \
+            "loss {loss:.4}, accuracy {accuracy:.4}{rewards}, gradient {norm:.2}, rate {:.2e}, \
              {speed:.0} tokens/s, {minutes:.0} min left",
             sum.rate
         ))
     }
+}
+
+/// The mean rewards of preferred and rejected texts as figures.
+pub(super) fn of_rewards([preferred, rejected]: [f64; 2]) -> [(&'static str, f64); 3] {
+    [
+        ("margin", preferred - rejected),
+        ("reward_preferred", preferred),
+        ("reward_rejected", rejected),
+    ]
+}
+
+/// The same for a person: where the preferred texts have become unlikely, the margin alone says little.
+pub(super) fn in_words([preferred, rejected]: [f64; 2]) -> String {
+    let margin = preferred - rejected;
+    format!("margin {margin:.3} ({preferred:+.3} over {rejected:+.3})")
 }

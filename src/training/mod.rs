@@ -9,6 +9,7 @@ mod drills;
 mod exercise;
 mod export;
 mod folder;
+mod given_pairs;
 mod live;
 mod metrics;
 mod phantom_lessons;
@@ -19,6 +20,7 @@ mod preferring;
 mod real_lessons;
 mod rows;
 mod scribe;
+mod source;
 mod stage;
 mod stage_config;
 mod stored;
@@ -30,6 +32,8 @@ mod tests;
 mod vocabulary;
 
 pub use config::{TrainConfig, TrainPaths};
+pub use contrast::Reward;
+pub use given_pairs::PairWriter;
 pub use live::Live;
 pub use preference_config::PreferenceConfig;
 pub use rows::RowType;
@@ -41,7 +45,6 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 
-use contrast::Reward;
 use practice::Lectern;
 use real_lessons::RealLessons;
 use scribe::Scribe;
@@ -50,6 +53,7 @@ use stored::Stored;
 use teacher::Teacher;
 
 use crate::folder::FolderLock;
+use crate::key::Digest;
 use crate::panel::MEMBERS;
 use crate::preferences::REWARD_TOKENS;
 use crate::whole_file;
@@ -65,7 +69,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bo
     folder::same_training(config, &paths.out)?;
     let _lock = FolderLock::take(&paths.out)?;
     let teacher = teacher(config, paths)?;
-    folder::same_data(teacher.data(), &paths.out)?;
+    folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut members = MEMBERS.map(|_| Trained::default());
@@ -90,6 +94,24 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bo
         panel.display()
     ));
     Ok(true)
+}
+
+/// The hash of all that is learned from beside phantoms.
+fn learned_from(config: &TrainConfig, teacher: &Teacher) -> Result<Option<Digest>> {
+    let mut digests: Vec<Digest> = teacher.data().into_iter().collect();
+    for preferences in config.stages.iter().filter_map(|s| s.preferences.as_ref()) {
+        if let Some(file) = &preferences.file {
+            digests.push(crate::preferences::read(file)?.1);
+        }
+    }
+    let (first, others) = match digests.split_first() {
+        Some((first, others)) => (*first, others),
+        None => return Ok(None),
+    };
+    let both = |so_far: Digest, next: &Digest| {
+        Digest::of(&[so_far.bytes().as_slice(), next.bytes()].concat())
+    };
+    Ok(Some(others.iter().fold(first, both)))
 }
 
 /// Where a member stands in its training.

@@ -1,5 +1,7 @@
 //! What a stage of preferences learns from.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +12,20 @@ use crate::preferences::Negative;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PreferenceConfig {
-    /// Pairs of responses; each gives a preference for every member that learns.
+    /// Pairs of responses to draw; each gives a preference for every member that learns.
+    #[serde(default)]
     pub cases: u64,
+    /// A file of preferences to learn from instead, as `data preferences` writes it and TRL reads it;
+    /// relative to the configuration. Its last tenth validates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// How dear it is to leave the model that the stage began with.
     #[serde(default = "tenth")]
     pub beta: f64,
+    /// The weight of the preferred evaluation's own loss beside that of the preference; the papers have
+    /// none. Without it both evaluations may become unlikely as long as their difference grows.
+    #[serde(default)]
+    pub anchor: f64,
     /// What makes evaluations worse.
     #[serde(default = "all")]
     pub negatives: Vec<Negative>,
@@ -37,13 +48,22 @@ fn all() -> Vec<Negative> {
 
 impl PreferenceConfig {
     pub(super) fn check(&self) -> Result<()> {
-        if self.cases == 0 || self.negatives.is_empty() {
-            bail!("[stages.preferences]: cases and negatives must not be empty");
+        if self.file.is_some() == (self.cases > 0) {
+            bail!("[stages.preferences]: expected either cases or a file");
+        }
+        if self.negatives.is_empty() {
+            bail!("[stages.preferences]: negatives is empty, nothing would be worse");
         }
         if !(self.beta.is_finite() && self.beta > 0.0) {
             bail!(
                 "[stages.preferences]: beta is {}, expected a positive number",
                 self.beta
+            );
+        }
+        if !(self.anchor.is_finite() && self.anchor >= 0.0) {
+            bail!(
+                "[stages.preferences]: anchor is {}, expected 0 or more",
+                self.anchor
             );
         }
         Ok(())

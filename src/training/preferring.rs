@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Loss, Preference, Sequence, Student, in_parallel};
+use acem3_experts::train::{
+    Batch, Loss, Preference, PreferenceLoss, Sequence, Student, in_parallel,
+};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use rand::SeedableRng;
@@ -23,7 +25,7 @@ pub(super) struct Preferring<'a> {
     lectern: Lectern<'a>,
     student: Student,
     stored: &'a Stored,
-    beta: f64,
+    constants: PreferenceLoss,
     /// What is learned, then what validates, each with the log-likelihoods of both continuations
     /// under the model that the stage began with.
     learned: Vec<(Place, [f64; 2])>,
@@ -57,8 +59,12 @@ impl<'a> Preferring<'a> {
         };
         let first_held = learned.len();
         let preferences = lectern.settings.preferences.as_ref();
+        let preferences = preferences.context("a stage without preferences")?;
         Ok(Self {
-            beta: preferences.context("a stage without preferences")?.beta,
+            constants: PreferenceLoss {
+                beta: preferences.beta,
+                anchor: preferences.anchor,
+            },
             learned: known(learned, 0),
             held: known(held, first_held),
             lectern,
@@ -103,7 +109,7 @@ impl Practice for Preferring<'_> {
     }
 
     fn loss(&self, preferences: &[Preference]) -> Result<Loss, Error> {
-        self.student.preference_loss(preferences, self.beta)
+        self.student.preference_loss(preferences, self.constants)
     }
 }
 

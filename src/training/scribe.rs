@@ -2,7 +2,8 @@
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{
-    BranchPrompts, Format, JudgeInput, Piece, Rubric, Slot, TokenStep, free_text, slots,
+    BranchPrompts, Format, JudgeInput, Piece, Rubric, Slot, StagedPrompt, TokenStep, free_text,
+    slots,
 };
 use acem3_experts::train::Sequence;
 use acem3_experts::{Aspect, Criterion, TextTokenizer};
@@ -110,7 +111,9 @@ impl Scribe {
             let written = [0, 1, 2].map(|i| self.written(i, &read.aspect(Aspect::ALL[i])));
             self.merge.pieces(&input, &written)?
         };
-        Ok(slots(&pieces, &self.tokenizer)?)
+        Ok(StagedPrompt::new(&pieces, &self.tokenizer)?
+            .slots()
+            .collect())
     }
 
     /// The form of a member's text that begins with some words, in tokens.
@@ -122,9 +125,9 @@ impl Scribe {
             .tokens(&self.tokenizer)?)
     }
 
-    /// The tokens of a text of the program's own.
-    pub(super) fn fixed(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.tokenizer.fixed(text)?)
+    /// What texts become tokens with.
+    pub(super) fn tokenizer(&self) -> &TextTokenizer {
+        &self.tokenizer
     }
 
     /// One image with questions and short answers, each pair a branch of its own.

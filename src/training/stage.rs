@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use candle::{Device, Var};
 use serde::{Deserialize, Serialize};
 
-use super::metrics::{Journal, Window};
+use super::metrics::{Journal, Window, in_words};
 use super::practice::{Lectern, Practice, Seeing, Writing};
 use super::preferring::Preferring;
 use super::stage_config::StageKind;
@@ -249,12 +249,12 @@ impl Stage<'_> {
         let step = course.trainer.steps();
         let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
         let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
-        let (mut sum, mut weight, mut hits, mut margin) = (0.0, 0.0, (0.0, 0.0), 0.0);
+        let (mut sum, mut weight, mut hits, mut rewards) = (0.0, 0.0, (0.0, 0.0), [0.0; 2]);
         for loss in in_parallel(&shards, |shard| practice.loss(shard)) {
             let loss = loss?;
             sum += loss.value;
             weight += loss.weight;
-            margin += loss.margin;
+            rewards = [0, 1].map(|side| rewards[side] + loss.rewards[side]);
             hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
         }
         let weight = f64::max(weight, 1e-9);
@@ -262,8 +262,10 @@ impl Stage<'_> {
         let mut figures = vec![("validation_loss", loss), ("validation_accuracy", accuracy)];
         let mut remark = practice.remark(&examples)?;
         if self.lectern.settings.kind.prefers() {
-            figures.push(("validation_margin", margin / weight));
-            remark = format!("margin {:.3}", margin / weight);
+            let rewards = rewards.map(|reward| reward / weight);
+            figures.push(("validation_margin", rewards[0] - rewards[1]));
+            figures.push(("validation_reward_preferred", rewards[0]));
+            remark = in_words(rewards);
         }
         self.lectern.live.note(&format!(
             "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {remark}",

@@ -9,11 +9,12 @@ use acem3_experts::train::{Batch, Given, Parameters, Sequence, Student, in_paral
 use anyhow::{Result, bail};
 use candle::{Device, Tensor};
 
-use super::contrast::{Contrast, Contrasts};
+use super::contrast::Contrast;
 use super::practice::{Lectern, drawn, fits};
 use super::rows::{RowWriter, Rows};
-use super::stage::{VALIDATION, VALIDATION_AT};
-use super::stage_config::Cut;
+use super::source::Source;
+use super::stage_config::{Cut, StageConfig};
+use crate::panel::MEMBERS;
 
 /// Cases that are drawn and computed at a time.
 const CHUNK: u64 = 64;
@@ -72,25 +73,27 @@ impl Stored {
         };
         let vb = start.drawing(config.seed).builder(&Device::Cpu);
         let student = Student::load(&vb, &config.model, stored.depth())?;
-        let chunks = |cases: Range<u64>| {
-            let starts = cases.clone().step_by(CHUNK as usize);
-            starts.map(move |at| at..(at + CHUNK).min(cases.end))
-        };
-        let held = VALIDATION_AT..VALIDATION_AT + VALIDATION;
-        for chunk in chunks(0..preferences.cases).chain(chunks(held)) {
+        let source = Source::open(lectern)?;
+        let (learned, held) = source.numbers();
+        for chunk in chunks(learned.clone()).chain(chunks(held)) {
             if lectern.live.interrupted() {
                 return Ok(None);
             }
-            let training = chunk.start < VALIDATION_AT;
+            let training = chunk.start < learned.end;
             if let (Some(_), true) = (&writer, training) {
-                let state = format!("{} of {} cases", chunk.start, preferences.cases);
-                lectern.live.report(
-                    &settings.name,
-                    0,
-                    &format!("the frozen part is computed, {state}"),
+                let state = format!(
+                    "the frozen part is computed, {} of {} cases",
+                    chunk.start, learned.end
                 );
+                lectern.live.report(&settings.name, 0, &state);
             }
-            stored.add(lectern, &student, chunk, writer.as_mut())?;
+            let cases = drawn(chunk, |number| source.contrasts(number))?;
+            stored.add(
+                lectern,
+                &student,
+                cases.into_iter().flatten(),
+                writer.as_mut(),
+            )?;
             if training {
                 stored.trained = stored.contrasts.len();
             }
@@ -98,32 +101,21 @@ impl Stored {
         if let Some(writer) = writer {
             stored.rows = Some(writer.finish()?);
         }
-        stored.check(lectern)?;
+        stored.check(settings)?;
         Ok(Some(stored))
     }
 
-    /// Draws cases, and writes their rows where they are wanted.
+    /// Takes cases in, and writes their rows where they are wanted.
     fn add(
         &mut self,
         lectern: Lectern,
         student: &Student,
-        numbers: Range<u64>,
+        cases: impl Iterator<Item = Contrast>,
         writer: Option<&mut RowWriter>,
     ) -> Result<()> {
-        let Lectern {
-            config,
-            settings,
-            teacher,
-            scribe,
-            live,
-        } = lectern;
-        let contrasts = Contrasts::new(scribe, settings.kind.reward())?;
-        let cases = drawn(numbers, |number| {
-            teacher.contrasts(&contrasts, settings, number)
-        })?;
-        let context = config.model.decoder.max_position_embeddings;
-        let cases = cases.into_iter().flatten();
-        let cases: Vec<Contrast> = cases.filter(|c| fits(&c.sequence, context, live)).collect();
+        let context = lectern.config.model.decoder.max_position_embeddings;
+        let fits = |case: &Contrast| fits(&case.sequence, context, lectern.live);
+        let cases: Vec<Contrast> = cases.filter(fits).collect();
         if let Some(writer) = writer {
             let sequences: Vec<Sequence> = cases.iter().map(|c| c.sequence.clone()).collect();
             for rows in in_parallel(&sequences, |s| self.computed(student, s)) {
@@ -171,16 +163,18 @@ impl Stored {
         }
     }
 
-    fn check(&self, lectern: Lectern) -> Result<()> {
-        let settings = lectern.settings;
+    /// Every member that learns must have something to learn from, and something to validate by.
+    fn check(&self, settings: &StageConfig) -> Result<()> {
         for member in settings.member_places() {
-            let learns = |c: &Contrast| c.members.contains(&member);
-            if !self.contrasts[..self.trained].iter().any(learns) {
+            let (learned, held) = self.places(Some(member));
+            if learned.is_empty() || held.is_empty() {
                 bail!(
-                    "stage {}: no negative makes an evaluation of {} worse\n\
-                     hint: add another to `negatives` in [stages.preferences]",
+                    "stage {}: {} of {} preferences of {} validate, which leaves too few\n\
+                     hint: give more `cases` or a longer `file` in [stages.preferences], or other `negatives`",
                     settings.name,
-                    crate::panel::MEMBERS[member]
+                    held.len(),
+                    learned.len() + held.len(),
+                    MEMBERS[member]
                 );
             }
         }
@@ -241,4 +235,9 @@ impl Stored {
             None => Ok(()),
         }
     }
+}
+
+fn chunks(cases: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = cases.clone().step_by(CHUNK as usize);
+    starts.map(move |at| at..(at + CHUNK).min(cases.end))
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::Slot;
-use acem3_experts::train::{Batch, Given, Parameters, Preference, Sequence, Student};
+use acem3_experts::train::{
+    Batch, Given, Parameters, Preference, PreferenceLoss, Sequence, Student,
+};
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::{Form, HiddenAct, SelectFeature, Selection, VisionConfig};
 use candle::Device;
@@ -158,13 +160,15 @@ fn a_frozen_trunk_is_computed_once() {
         let sequence = whole.part(&[3, 4]).unwrap().0;
         let likely = student.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
         let reference = likely.unwrap()[0].map(|l| l + 0.5);
-        let loss = student.preference_loss(
-            &[Preference {
-                sequence,
-                reference,
-            }],
-            0.3,
-        );
+        let pair = Preference {
+            sequence,
+            reference,
+        };
+        let constants = PreferenceLoss {
+            beta: 0.3,
+            anchor: 0.2,
+        };
+        let loss = student.preference_loss(&[pair], constants);
         let loss = loss.unwrap();
         let store = loss.sum.backward().unwrap();
         let values = parameters.trainable().into_iter().map(|(name, var)| {

@@ -16,7 +16,7 @@ pub use checkpoint::{load_checkpoint, save_checkpoint};
 pub use given::Given;
 pub use observer::{MARKS, Observation, Observer};
 pub use parameters::Parameters;
-pub use preference::Preference;
+pub use preference::{Preference, PreferenceLoss};
 pub use schedule::Schedule;
 pub use sequence::{Sequence, Target};
 pub use student::{Batch, Student};

@@ -21,10 +21,21 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// By how much the preferred continuation's reward is above the other's.
-    fn margin(&self, beta: f64, now: [f64; 2]) -> f64 {
-        beta * ((now[0] - self.reference[0]) - (now[1] - self.reference[1]))
+    /// The rewards of both: how much likelier each is than it was.
+    fn rewards(&self, beta: f64, now: [f64; 2]) -> [f64; 2] {
+        [0, 1].map(|side| beta * (now[side] - self.reference[side]))
     }
+}
+
+/// The constants of the loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreferenceLoss {
+    /// How dear it is to leave the reference.
+    pub beta: f64,
+    /// The weight of the preferred continuation's own loss, the mean over its tokens, beside that of the
+    /// preference (Pang et al., 2024, "Iterative reasoning preference optimization"). Without it both continuations may become
+    /// unlikely as long as their difference grows.
+    pub anchor: f64,
 }
 
 impl Student {
@@ -33,34 +44,50 @@ impl Student {
         sums(&self.predict(batch)?, batch.0.len())
     }
 
-    /// `Σ −log σ(margin)` over preferences. What is told of it: how many are in order, and the sum
-    /// of their margins. `beta`: how dear it is to leave the reference.
-    pub fn preference_loss(&self, pairs: &[Preference], beta: f64) -> Result<Loss, Error> {
+    /// `Σ −log σ(margin)` over preferences, the margin being the difference of the two rewards, and
+    /// what anchors it. What is told of it: how many are in order, and the sums of the rewards.
+    pub fn preference_loss(
+        &self,
+        pairs: &[Preference],
+        constants: PreferenceLoss,
+    ) -> Result<Loss, Error> {
+        let PreferenceLoss { beta, anchor } = constants;
         let sequences: Vec<Sequence> = pairs.iter().map(|pair| pair.sequence.clone()).collect();
         let predicted = self.predict(&Batch(&sequences))?;
         let now = sums(&predicted, pairs.len())?;
-        let margins = pairs
-            .iter()
-            .zip(now)
-            .map(|(pair, now)| pair.margin(beta, now));
-        let margins: Vec<f64> = margins.collect();
+        let rewards = pairs.iter().zip(&now);
+        let rewards: Vec<[f64; 2]> = rewards
+            .map(|(pair, now)| pair.rewards(beta, *now))
+            .collect();
+        let margins: Vec<f64> = rewards.iter().map(|r| r[0] - r[1]).collect();
         // The loss depends on each token's log-probability with this slope alone, so that a weighted
         // sum of them has its gradient.
         let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
+        let preferred = sequences
+            .iter()
+            .map(|s| anchor / s.targets_of(1).max(1) as f64);
+        let preferred: Vec<f64> = preferred.collect();
         let weights = predicted.rows.iter().map(|(row, target)| {
-            let sign = if side(target.branch)? == 0 { 1.0 } else { -1.0 };
-            Ok((sign * slopes[*row]) as f32)
+            Ok(match side(target.branch)? {
+                0 => (slopes[*row] + preferred[*row]) as f32,
+                _ => -slopes[*row] as f32,
+            })
         });
         let weights = weights.collect::<Result<Vec<f32>, Error>>()?;
+        let anchored = now
+            .iter()
+            .zip(&preferred)
+            .map(|(now, weight)| -weight * now[0]);
+        let total = |side: usize| rewards.iter().map(|r| r[side]).sum();
         Ok(Loss {
             sum: cross_entropy(&predicted.logits, &predicted.wanted(), &weights)?,
-            value: margins.iter().map(|m| softplus(-m)).sum(),
+            value: margins.iter().map(|m| softplus(-m)).sum::<f64>() + anchored.sum::<f64>(),
             weight: pairs.len() as f64,
             hits: (
                 margins.iter().filter(|m| **m > 0.0).count() as f64,
                 pairs.len() as f64,
             ),
-            margin: margins.iter().sum(),
+            rewards: [total(0), total(1)],
             tokens: predicted.tokens,
         })
     }

@@ -131,6 +131,11 @@ impl Sequence {
         Ok((part, kept))
     }
 
+    /// Number of targets of a branch.
+    pub fn targets_of(&self, branch: u16) -> usize {
+        self.targets.iter().filter(|t| t.branch == branch).count()
+    }
+
     /// Places of the context that it takes.
     pub fn context(&self) -> usize {
         self.positions.iter().max().map_or(0, |p| *p as usize + 1)

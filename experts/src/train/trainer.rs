@@ -20,8 +20,8 @@ pub struct Loss {
     /// How many of the counted targets were the model's first choice, and how many there were; of
     /// preferences, how many were in order.
     pub hits: (f64, f64),
-    /// The sum of reward margins, of preferences alone.
-    pub margin: f64,
+    /// The sums of the rewards of preferred and of rejected continuations, of preferences alone.
+    pub rewards: [f64; 2],
     /// Tokens computed, for the throughput.
     pub tokens: u64,
 }
@@ -34,7 +34,7 @@ impl Loss {
             sum,
             weight,
             hits,
-            margin: 0.0,
+            rewards: [0.0; 2],
             tokens,
         })
     }
@@ -47,8 +47,8 @@ pub struct StepReport {
     pub loss: f64,
     /// Share of targets that were the first choice, or of preferences in order.
     pub accuracy: f64,
-    /// Mean reward margin, of preferences.
-    pub margin: f64,
+    /// Mean rewards of preferred and of rejected continuations; their difference is the margin.
+    pub rewards: [f64; 2],
     /// Norm of the gradient before clipping.
     pub norm: f64,
     /// Learning rate.
@@ -69,7 +69,7 @@ struct Shard {
     loss: f64,
     weight: f64,
     hits: (f64, f64),
-    margin: f64,
+    rewards: [f64; 2],
     tokens: u64,
     gradients: Vec<Vec<f32>>,
 }
@@ -104,7 +104,7 @@ impl Trainer {
             loss: 0.0,
             weight: 0.0,
             hits: (0.0, 0.0),
-            margin: 0.0,
+            rewards: [0.0; 2],
             tokens: 0,
             gradients: vec![Vec::new(); parameters.len()],
         };
@@ -148,7 +148,7 @@ impl Trainer {
         Ok(StepReport {
             loss,
             accuracy,
-            margin: total.margin / weight,
+            rewards: total.rewards.map(|reward| reward / weight),
             norm,
             rate,
             tokens: total.tokens,
@@ -161,7 +161,7 @@ impl Shard {
         self.loss += other.loss;
         self.weight += other.weight;
         self.hits = (self.hits.0 + other.hits.0, self.hits.1 + other.hits.1);
-        self.margin += other.margin;
+        self.rewards = [0, 1].map(|side| self.rewards[side] + other.rewards[side]);
         self.tokens += other.tokens;
         for (sum, gradient) in self.gradients.iter_mut().zip(other.gradients) {
             if sum.is_empty() {
@@ -191,7 +191,7 @@ fn gradients<S>(
         loss: loss.value,
         weight: loss.weight,
         hits: loss.hits,
-        margin: loss.margin,
+        rewards: loss.rewards,
         tokens: loss.tokens,
         gradients,
     })

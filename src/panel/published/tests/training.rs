@@ -4,16 +4,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_experts::ModelConfig;
-use acem3_experts::prompt::Slot;
+use acem3_experts::prompt::{Layout, Slot};
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Loss, Parameters, Preference, Schedule, Sequence, Student, Trainer,
+    AdamW, AdamWConfig, Batch, Loss, Parameters, Preference, PreferenceLoss, Schedule, Sequence,
+    Student, Trainer,
 };
+use acem3_experts::{ModelConfig, TextTokenizer};
 use candle::{Device, Tensor};
 
 use super::{assert_near, expected, golden, member, numbers};
+use crate::preferences::{Negative, PreferencePlan, folder, read};
+use crate::training::{PairWriter, Reward as Rewarded};
 
-const BETA: f64 = 0.3;
+const LOSS: PreferenceLoss = PreferenceLoss {
+    beta: 0.3,
+    anchor: 0.0,
+};
 const REWARD: [u32; 2] = [7, 11];
 const IMAGE_TOKENS: usize = 16;
 
@@ -137,7 +143,7 @@ fn preference_losses_and_every_gradient_are_those_of_torch() {
                 assert!(far < 1e-5, "{kind}: {got} {want}");
             }
         }
-        let loss = student.preference_loss(&pairs, BETA).unwrap();
+        let loss = student.preference_loss(&pairs, LOSS).unwrap();
         assert_is(&loss, &parameters, &want, kind);
     }
 }
@@ -162,7 +168,7 @@ fn ten_steps_are_those_of_torch() {
     let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
     let mut margin = f64::NEG_INFINITY;
     for (i, loss) in want["losses"].to_vec1::<f32>().unwrap().iter().enumerate() {
-        let step = trainer.step(&[()], |()| student.preference_loss(&pairs, BETA));
+        let step = trainer.step(&[()], |()| student.preference_loss(&pairs, LOSS));
         let step = step.unwrap();
         let far = (step.loss - f64::from(*loss)).abs();
         assert!(
@@ -170,10 +176,79 @@ fn ten_steps_are_those_of_torch() {
             "step {i}: {} {loss}",
             step.loss
         );
-        assert!(step.margin > margin, "step {i}");
-        margin = step.margin;
+        let now = step.rewards[0] - step.rewards[1];
+        assert!(now > margin, "step {i}");
+        margin = now;
     }
     for (name, var) in parameters.trainable() {
         assert_near(var.as_tensor(), &want[&name], &name);
+    }
+}
+
+/// The tokenizer of the tiny LLaVA without the space before a text.
+fn plain_tokenizer() -> TextTokenizer {
+    let json = std::fs::read(golden("checkpoints/llava/tokenizer.json")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let steps = json["normalizer"]["normalizers"].as_array_mut().unwrap();
+    steps.retain(|step| step["type"] != "Prepend");
+    TextTokenizer::parse(&serde_json::to_vec(&json).unwrap()).unwrap()
+}
+
+/// The preferences that this program writes, learned here and by TRL (`assets/golden/make_trl.py`).
+#[test]
+fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = PreferencePlan {
+        out: dir.path().join("pairs"),
+        n: 2,
+        seed: 3,
+        ways: Negative::ALL.to_vec(),
+        layout: Layout::Paper,
+        reward_tokens: true,
+    };
+    folder(&plan).unwrap();
+    let (written, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
+    let writer = PairWriter {
+        tokenizer: &plain_tokenizer(),
+        processor: &member("llava").sight.unwrap().processor,
+        image_tokens: IMAGE_TOKENS,
+        reward: Rewarded::Target,
+    };
+    let (parameters, student) = student(1.0);
+    let pairs = written.iter().map(|pair| {
+        let sequence = writer.sequence(pair).unwrap();
+        let likely = student.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
+        Preference {
+            sequence,
+            reference: likely.unwrap()[0],
+        }
+    });
+    let pairs: Vec<Preference> = pairs.collect();
+    let trl = std::fs::read(golden("training/trl.json")).unwrap();
+    let trl: serde_json::Value = serde_json::from_slice(&trl).unwrap();
+    assert_eq!(trl["pairs"], pairs.len());
+    let constants = AdamWConfig {
+        beta1: 0.9,
+        beta2: 0.999,
+        eps: 1e-8,
+        weight_decay: 0.0,
+    };
+    let schedule = Schedule {
+        peak: 1e-3,
+        warmup: 0,
+        steps: 10,
+        floor: 1.0,
+    };
+    let loss = PreferenceLoss {
+        beta: 0.1,
+        anchor: 0.0,
+    };
+    let optimizer = AdamW::new(parameters.trainable(), constants);
+    let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
+    for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {
+        let shards: Vec<_> = pairs.chunks(4).collect();
+        let step = trainer.step(&shards, |pairs| student.preference_loss(pairs, loss));
+        let (got, expected) = (step.unwrap().loss, expected.as_f64().unwrap());
+        assert!((got - expected).abs() < 1e-3, "step {i}: {got} {expected}");
     }
 }

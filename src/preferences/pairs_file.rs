@@ -1,0 +1,189 @@
+//! Preferences from a file: JSON lines as TRL's DPO trainer reads them, by whomever written.
+
+use std::path::{Path, PathBuf};
+
+use acem3_experts::prompt::Piece;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::folder::IMAGE;
+use crate::key::Digest;
+use crate::panel::MEMBERS;
+
+/// A prompt with a preferred and a rejected continuation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreferencePair {
+    /// The line it stands in, counted from one.
+    pub line: usize,
+    /// The place of the member that learns from it; every member where `None`.
+    pub member: Option<usize>,
+    /// What is read.
+    pub prompt: Vec<Piece>,
+    /// The preferred and the rejected continuation.
+    pub texts: [String; 2],
+    /// The image's file.
+    pub image: Option<PathBuf>,
+}
+
+/// A line of the file. Other fields (`id`, `negatives`) are somebody's notes.
+#[derive(Deserialize)]
+struct Line {
+    prompt: String,
+    chosen: String,
+    rejected: String,
+    #[serde(default)]
+    images: Vec<PathBuf>,
+    member: Option<String>,
+}
+
+/// Reads the preferences of a file. Images are named relative to it.
+///
+/// # Errors
+/// Name the file and the line: not the form, an image too many or too few, an unknown member, two
+/// equal continuations.
+pub fn read(path: &Path) -> Result<(Vec<PreferencePair>, Digest)> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "cannot read the preferences {}\n\
+             hint: `acem3 data preferences` writes such a file; its name is relative to the configuration",
+            path.display()
+        )
+    })?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let pairs = lines.map(|(i, line)| {
+        pair(line, i + 1, base).with_context(|| format!("{}, line {}", path.display(), i + 1))
+    });
+    let pairs: Vec<PreferencePair> = pairs.collect::<Result<_>>()?;
+    if pairs.is_empty() {
+        bail!("{}: it holds no preference", path.display());
+    }
+    Ok((pairs, Digest::of(text.as_bytes())))
+}
+
+fn pair(line: &str, number: usize, base: &Path) -> Result<PreferencePair> {
+    let line: Line = serde_json::from_str(line).context(
+        "it is no preference\n\
+         hint: `prompt`, `chosen` and `rejected` are texts, not lists of messages; `images` names files",
+    )?;
+    let mut prompt = Vec::new();
+    for (i, part) in line.prompt.split(IMAGE).enumerate() {
+        if i > 0 {
+            prompt.push(Piece::Image);
+        }
+        if !part.is_empty() {
+            prompt.push(Piece::Fixed(part.to_owned()));
+        }
+    }
+    let wanted = prompt
+        .iter()
+        .filter(|piece| **piece == Piece::Image)
+        .count();
+    if wanted != line.images.len() || wanted > 1 {
+        bail!(
+            "the prompt has {wanted} times {IMAGE}, `images` names {}, expected one of each or none",
+            line.images.len()
+        );
+    }
+    let member = line.member.map(|name| {
+        let place = MEMBERS.iter().position(|member| *member == name);
+        place.with_context(|| {
+            format!(
+                "no member is called {name:?}, they are {}",
+                MEMBERS.join(", ")
+            )
+        })
+    });
+    if line.chosen == line.rejected {
+        bail!("`chosen` and `rejected` are the same");
+    }
+    if line.prompt.is_empty() || line.chosen.is_empty() || line.rejected.is_empty() {
+        bail!("`prompt`, `chosen` and `rejected` must not be empty");
+    }
+    Ok(PreferencePair {
+        line: number,
+        member: member.transpose()?,
+        prompt,
+        texts: [line.chosen, line.rejected],
+        image: line.images.first().map(|image| base.join(image)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preferences::{Negative, PreferencePlan, folder};
+    use acem3_experts::prompt::Layout;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = PreferencePlan {
+            out: dir.path().join("pairs"),
+            n: 2,
+            seed: 3,
+            ways: Negative::ALL.to_vec(),
+            layout: Layout::CaseFirst,
+            reward_tokens: false,
+        };
+        let written = folder(&plan).unwrap();
+        let (pairs, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
+        assert_eq!(pairs.len() as u64, written.pairs);
+        assert!(
+            pairs
+                .iter()
+                .all(|p| p.image.as_ref().is_some_and(|i| i.is_file()))
+        );
+        assert_eq!((pairs[0].line, pairs[0].member), (1, Some(0)));
+        assert_eq!(
+            pairs[0]
+                .prompt
+                .iter()
+                .filter(|p| **p == Piece::Image)
+                .count(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pairs.jsonl");
+        let good = r#"{"prompt": "a", "chosen": "b", "rejected": "c"}"#;
+        for (line, problem) in [
+            ("{", "it is no preference"),
+            (
+                r#"{"prompt": [{"role": "user"}], "chosen": [], "rejected": []}"#,
+                "lists of messages",
+            ),
+            (
+                r#"{"prompt": "a", "chosen": "b", "rejected": "b"}"#,
+                "the same",
+            ),
+            (
+                r#"{"prompt": "<image>a", "chosen": "b", "rejected": "c"}"#,
+                "`images` names 0",
+            ),
+            (
+                r#"{"prompt": "a", "chosen": "b", "rejected": "c", "member": "x"}"#,
+                "\"x\"",
+            ),
+            (r#"{"prompt": "a", "chosen": "", "rejected": "c"}"#, "empty"),
+        ] {
+            std::fs::write(&path, format!("{good}\n\n{line}\n")).unwrap();
+            let error = format!("{:#}", read(&path).unwrap_err());
+            assert!(
+                error.contains("line 3") && error.contains(problem),
+                "{error}"
+            );
+        }
+        std::fs::write(&path, "\n").unwrap();
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("no preference")
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Preferences of a file, written as sequences.
+
+use std::path::Path;
+
+use acem3_experts::TextTokenizer;
+use acem3_experts::prompt::{Slot, StagedPrompt};
+use acem3_experts::train::Sequence;
+use acem3_vision::{ImageProcessor, Limits, decode};
+use anyhow::{Context, Result, bail};
+
+use super::contrast::{Contrast, Reward};
+use super::pixels::pixels;
+use super::taught::Pixels;
+use crate::preferences::{PreferencePair, REWARD_TOKENS};
+
+/// How pairs are turned into sequences.
+pub struct PairWriter<'a> {
+    /// What texts become tokens with.
+    pub tokenizer: &'a TextTokenizer,
+    /// How images are prepared.
+    pub processor: &'a ImageProcessor,
+    /// Places that an image takes.
+    pub image_tokens: usize,
+    /// What the reward tokens before continuations are.
+    pub reward: Reward,
+}
+
+impl PairWriter<'_> {
+    /// The pair as a sequence: branch 1 is preferred, branch 2 rejected. Every token of a continuation is
+    /// learned, as TRL does, but for a reward token that is given.
+    pub fn sequence(&self, pair: &PreferencePair) -> Result<Sequence> {
+        let image = pair
+            .image
+            .as_deref()
+            .map(|path| self.image(path))
+            .transpose()?;
+        let prompt = StagedPrompt::new(&pair.prompt, self.tokenizer)?;
+        let mut prompt: Vec<Slot> = prompt.slots().collect();
+        // A prompt written for TRL may name the tokens that begin every text; once is enough.
+        let start: Vec<Slot> = self
+            .tokenizer
+            .start()
+            .iter()
+            .copied()
+            .map(Slot::Token)
+            .collect();
+        if prompt[start.len()..].starts_with(&start) {
+            prompt.drain(..start.len());
+        }
+        let mut sequence = Sequence::new(&prompt, image, self.image_tokens);
+        for (text, reward) in pair.texts.iter().zip(REWARD_TOKENS) {
+            let rewarded = text.starts_with(reward);
+            if rewarded == (self.reward == Reward::Absent) {
+                bail!(
+                    "line {}: {} {reward}\n\
+                     hint: kinds \"rtdpo\" and \"adto\" learn from continuations that begin with reward tokens \
+                     (`acem3 data preferences --reward-tokens`), \"dpo\" from such as do not",
+                    pair.line,
+                    if rewarded {
+                        "a continuation begins with"
+                    } else {
+                        "a continuation does not begin with"
+                    }
+                );
+            }
+            let given = match self.reward {
+                Reward::Context => self.tokenizer.fixed(reward)?.len(),
+                Reward::Absent | Reward::Target => 0,
+            };
+            let tokens = self.tokenizer.fixed(text)?.into_iter().enumerate();
+            sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
+        }
+        Ok(sequence)
+    }
+
+    /// The pair for those of these members that learn from it.
+    pub(super) fn contrasts(
+        &self,
+        pair: &PreferencePair,
+        members: &[usize],
+    ) -> Result<Vec<Contrast>> {
+        let learning: Vec<usize> = match pair.member {
+            Some(member) => members.iter().copied().filter(|m| *m == member).collect(),
+            None => members.to_vec(),
+        };
+        if learning.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sequence = self.sequence(pair)?;
+        let alone = learning.into_iter().map(|member| Contrast {
+            sequence: sequence.clone(),
+            members: vec![member],
+        });
+        Ok(alone.collect())
+    }
+
+    fn image(&self, path: &Path) -> Result<Pixels> {
+        let bytes =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let image =
+            decode(&bytes, &Limits::default()).with_context(|| path.display().to_string())?;
+        pixels(&image, self.processor)
+    }
+}

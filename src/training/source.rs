@@ -1,0 +1,72 @@
+//! Where the preferences of a stage come from: drawn by the teacher, or read from a file.
+
+use std::ops::Range;
+
+use anyhow::{Context, Result};
+
+use super::contrast::{Contrast, Contrasts};
+use super::given_pairs::PairWriter;
+use super::practice::Lectern;
+use super::stage::{VALIDATION, VALIDATION_AT};
+use crate::preferences::{self, PreferencePair};
+
+/// A source of preferences.
+pub(super) enum Source<'a> {
+    /// Drawn.
+    Drawn(Lectern<'a>, Contrasts<'a>),
+    /// Read.
+    File(Lectern<'a>, Vec<PreferencePair>),
+}
+
+impl<'a> Source<'a> {
+    /// The source that a stage names.
+    pub(super) fn open(lectern: Lectern<'a>) -> Result<Self> {
+        let settings = lectern.settings;
+        let file = settings.preferences.as_ref().and_then(|p| p.file.as_ref());
+        if let Some(file) = file {
+            return Ok(Self::File(lectern, preferences::read(file)?.0));
+        }
+        let contrasts = Contrasts::new(lectern.scribe, settings.kind.reward())?;
+        Ok(Self::Drawn(lectern, contrasts))
+    }
+
+    /// The numbers of what is learned, and of what validates.
+    pub(super) fn numbers(&self) -> (Range<u64>, Range<u64>) {
+        match self {
+            Self::Drawn(lectern, _) => {
+                let cases = lectern.settings.preferences.as_ref().map_or(0, |p| p.cases);
+                (0..cases, VALIDATION_AT..VALIDATION_AT + VALIDATION)
+            }
+            Self::File(_, pairs) => {
+                let all = pairs.len() as u64;
+                let held = (all / 10).clamp(1, VALIDATION);
+                let learned = all.saturating_sub(held);
+                (0..learned, learned..all)
+            }
+        }
+    }
+
+    /// What is to be preferred about the case of a number.
+    pub(super) fn contrasts(&self, number: u64) -> Result<Vec<Contrast>> {
+        match self {
+            Self::Drawn(lectern, contrasts) => {
+                let Lectern {
+                    teacher, settings, ..
+                } = lectern;
+                teacher.contrasts(contrasts, settings, number)
+            }
+            Self::File(lectern, pairs) => {
+                let pair = pairs
+                    .get(number as usize)
+                    .context("there is no such pair")?;
+                let writer = PairWriter {
+                    tokenizer: lectern.scribe.tokenizer(),
+                    processor: &lectern.config.processor(),
+                    image_tokens: lectern.scribe.image_tokens(),
+                    reward: lectern.settings.kind.reward(),
+                };
+                writer.contrasts(pair, &lectern.settings.member_places())
+            }
+        }
+    }
+}
