@@ -1,6 +1,6 @@
-//! The folder of a run: taken by one writer, since two would tear each other's lines.
+//! The folder that `--out` gives. A run takes it for one writer, since two would tear each other's lines.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,28 @@ use anyhow::{Context, bail};
 
 use crate::journal::RECORDS;
 
-const LOCK: &str = ".lock";
-
 /// A folder taken for this process alone, until it is dropped or the process ends, however it
 /// does. The file stays: to remove it would let two others take it at once.
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "the lock lives as long as the file")] File);
 
 impl FolderLock {
+    /// The name of the file that is locked.
+    pub const FILE: &str = ".lock";
+
     /// Takes a folder.
     ///
     /// # Errors
     ///
     /// Another process has it, or the folder cannot be written to.
     pub fn take(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(LOCK);
-        let place = || format!("cannot lock {}", folder.display());
+        let path = folder.join(Self::FILE);
+        let place = || {
+            format!(
+                "cannot lock {}\nhint: name a folder with --out that you may write to",
+                folder.display()
+            )
+        };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).with_context(place)?;
@@ -48,9 +54,34 @@ impl FolderLock {
     }
 }
 
+/// The names in the folder that `--out` gives, or in one inside it.
+pub fn list(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let read = || -> std::io::Result<Vec<String>> {
+        fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
+            .collect()
+    };
+    read().with_context(|| {
+        format!(
+            "--out {}: cannot list this folder\nhint: name one that you may read and write",
+            folder.display()
+        )
+    })
+}
+
+/// Makes the folder that `--out` gives, or one inside it, where there is none.
+pub fn make(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| {
+        format!(
+            "--out {}: cannot be made\nhint: name a folder that you may write to",
+            folder.display()
+        )
+    })
+}
+
 /// Whether a folder holds records.
 pub fn holds_records(folder: &Path) -> bool {
-    std::fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
+    fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
 }
 
 /// The first name beside this folder that is not taken: `demo-2`, `demo-3`, …

@@ -9,6 +9,7 @@ use crate::cli::{EncodersArgs, Format, Verbosity};
 use crate::encoders::judged::Budget;
 use crate::encoders::{Candidate, Comparison, PlanSet, judged, probe, svg};
 use crate::exit::Exit;
+use crate::folder::make;
 use crate::interrupt::Interrupt;
 use crate::progress::say;
 use crate::training::Live;
@@ -37,8 +38,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
             say(text);
         }
     };
-    std::fs::create_dir_all(&args.out)
-        .with_context(|| format!("cannot create {}", args.out.display()))?;
+    make(&args.out)?;
     let comparison = if args.probe {
         probe::compare(&encoders, &set, &say)?
     } else {

@@ -13,7 +13,7 @@ use crate::clock::rfc3339;
 use crate::commands::{root, unheeded};
 use crate::device::Place;
 use crate::exit::Exit;
-use crate::folder::{holds_records, unused};
+use crate::folder::{holds_records, make, unused};
 use crate::hub::HubStamp;
 use crate::images::Images;
 use crate::interrupt::Interrupt;
@@ -133,12 +133,7 @@ fn make_folder(args: &JudgeArgs) -> anyhow::Result<()> {
             unused(out).display()
         );
     }
-    fs::create_dir_all(out).with_context(|| {
-        format!(
-            "--out {}: cannot be made\nhint: name a folder that you may write to",
-            out.display()
-        )
-    })
+    make(out)
 }
 
 fn begin(args: &JudgeArgs, source: &Source, judge: &dyn Judge) -> Manifest {

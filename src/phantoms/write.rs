@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::dice::{Dice, dice};
 use super::{Phantom, WrittenResponse, phantom};
+use crate::folder::{list, make};
 use crate::whole_file;
 
 /// The file that marks a folder as this generator's.
@@ -33,7 +34,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
     }
     clear(dir)?;
     let images = dir.join("images");
-    fs::create_dir_all(&images).with_context(|| format!("cannot make {}", images.display()))?;
+    make(&images)?;
     // The mark comes first, so that a broken-off run can be repeated into the same folder.
     let mark = json!({
         "generator": GENERATOR,
@@ -87,16 +88,6 @@ fn clear(dir: &Path) -> Result<()> {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
-}
-
-/// The names in the folder that `--out` gives, or in one inside it.
-pub(crate) fn list(dir: &Path) -> Result<Vec<String>> {
-    let read = || -> std::io::Result<Vec<String>> {
-        fs::read_dir(dir)?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
-            .collect()
-    };
-    read().with_context(|| format!("--out {}: cannot list this folder", dir.display()))
 }
 
 /// One line of `cases.jsonl`.

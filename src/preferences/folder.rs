@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::REWARD_TOKENS;
 use super::negative::{Negative, Ratings, negative};
+use crate::folder::{list, make};
 use crate::panel::MEMBERS;
-use crate::phantoms::write::list;
 use crate::phantoms::{Phantom, phantom};
 use crate::whole_file;
 
@@ -179,7 +179,7 @@ fn make_room(out: &Path) -> Result<()> {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    fs::create_dir_all(&images).with_context(|| format!("cannot make {}", images.display()))?;
+    make(&images)?;
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
     let path = out.join(FILE);
     fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))

@@ -52,9 +52,10 @@ use stage::Stage;
 use stored::Stored;
 use teacher::Teacher;
 
-use crate::folder::FolderLock;
+use crate::exit::Stopped;
+use crate::folder::make;
 use crate::key::Digest;
-use crate::panel::MEMBERS;
+use crate::panel::{MEMBERS, TOKENIZER_FILE};
 use crate::preferences::REWARD_TOKENS;
 use crate::whole_file;
 
@@ -64,31 +65,45 @@ const TOKENIZER_CASES: u64 = 3000;
 /// Runs all stages that are not finished yet. Everything needed to go on after an interruption is
 /// in `paths.out`. False when the person asked to stop before the end.
 pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bool> {
-    std::fs::create_dir_all(&paths.out)
-        .with_context(|| format!("cannot create {}", paths.out.display()))?;
-    folder::same_training(config, &paths.out)?;
-    let _lock = FolderLock::take(&paths.out)?;
+    let _lock = folder::take(config, &paths.out)?;
     let teacher = teacher(config, paths)?;
     folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
     let tokenizer = tokenizer(config, &teacher, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    stages(config, (&teacher, &scribe), &paths.out, live).with_context(|| {
+        Stopped(format!(
+            "the training in {} stopped\n\
+             hint: the same command goes on from the last checkpoint; where a loss is no number, a lower \
+             rate may help, in another folder",
+            paths.out.display()
+        ))
+    })
+}
+
+/// Trains stage after stage, and writes the panel.
+fn stages(
+    config: &TrainConfig,
+    (teacher, scribe): (&Teacher, &Scribe),
+    out: &Path,
+    live: &Live,
+) -> Result<bool> {
     let mut members = MEMBERS.map(|_| Trained::default());
     for settings in &config.stages {
         let lectern = Lectern {
             config,
             settings,
-            teacher: &teacher,
-            scribe: &scribe,
+            teacher,
+            scribe,
             live,
         };
-        if !run_stage(lectern, &paths.out, &mut members)? {
+        if !run_stage(lectern, out, &mut members)? {
             live.end();
             return Ok(false);
         }
     }
     live.end();
-    export::export(config, &members, &paths.out)?;
-    let panel = paths.out.join("panel");
+    export::export(config, &members, out)?;
+    let panel = out.join("panel");
     live.note(&format!(
         "the panel is in {0}\nhint: `acem3 train eval --panel {0}` says what it is worth",
         panel.display()
@@ -238,8 +253,7 @@ pub(crate) fn adapt(
     paths: &TrainPaths,
     live: &Live,
 ) -> Result<Parameters> {
-    std::fs::create_dir_all(&paths.out)
-        .with_context(|| format!("cannot create {}", paths.out.display()))?;
+    make(&paths.out)?;
     let teacher = teacher(config, paths)?;
     let tokenizer = TextTokenizer::parse(tokenizer)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
@@ -281,7 +295,7 @@ fn copy(parameters: &Parameters) -> Result<Parameters> {
 
 /// The tokenizer of an earlier run, or one trained now.
 fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<TextTokenizer> {
-    let path = out.join("tokenizer.json");
+    let path = out.join(TOKENIZER_FILE);
     if !path.exists() {
         let trained = vocabulary::train(config, teacher.texts(TOKENIZER_CASES))?;
         let json = trained
