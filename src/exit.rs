@@ -75,11 +75,19 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
-    if error.downcast_ref::<Stopped>().is_some() {
+    let marked = error.downcast_ref::<Stopped>().is_some();
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    if marked || causes.any(is_full) {
         Exit::Engine
     } else {
         Exit::Usage
     }
+}
+
+/// Whether there was no room: that is no fault of the command, and it can be given again.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 /// The error as it is printed.
@@ -171,6 +179,20 @@ mod tests {
         assert_eq!(exit_of(&anyhow!("bad flag")), Exit::Usage);
         let marked = anyhow!("cuda").context(Stopped("the judge failed".to_owned()));
         assert_eq!(exit_of(&marked.context("at case 3")), Exit::Engine);
+    }
+
+    #[test]
+    fn a_full_disk_is_nobody_s_usage() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(
+            exit_of(&anyhow!(full).context("cannot write x")),
+            Exit::Engine
+        );
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(
+            exit_of(&anyhow!(denied).context("cannot write x")),
+            Exit::Usage
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! They are indexed in memory, because they come in any order while the cases pass by in theirs.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::answer::{self, Broken};
 use super::case::{Loss, Problem, Response};
 use super::layout::{files, stem};
 use super::lines::Lines;
+use super::unusable::Unusable;
 use crate::regular;
 
 /// The answers of all files, by question.
@@ -23,11 +24,7 @@ pub(super) struct Answers {
     models: Vec<String>,
     files: Vec<Arc<Path>>,
     by_question: HashMap<String, Vec<Answer>>,
-    /// Lines that could not be used and stand for no missing answer.
-    pub(super) problems: Vec<Problem>,
-    /// Lines that could not be used, by question (where it could be read) and model. Each explains
-    /// one missing answer, so that one fault is not told twice.
-    faults: HashMap<(Option<String>, usize), VecDeque<Problem>>,
+    unusable: Unusable,
 }
 
 struct Answer {
@@ -109,7 +106,6 @@ impl Answers {
         })?;
         let file = self.files.len();
         self.files.push(path.into());
-        let before = self.problems.len();
         let mut seen: Vec<usize> = Vec::new();
         let mut broken: Vec<(u64, Broken)> = Vec::new();
         for (line, text) in Lines::new(BufReader::new(opened)) {
@@ -135,8 +131,8 @@ impl Answers {
                         text,
                     };
                     if let Err(fault) = self.add(&read.question, answer) {
-                        let problem = of_line(path, line, Some(read.question), fault);
-                        self.problems.push(problem);
+                        let problem = of_line(path, line, Some(read.question.clone()), fault);
+                        self.unusable.repeats(read.question, problem);
                     }
                 }
                 Err(fault) => broken.push((line, fault)),
@@ -152,15 +148,10 @@ impl Answers {
             };
             let problem = of_line(path, line, broken.question.clone(), broken.fault);
             match model {
-                Some(model) => {
-                    let faults = self.faults.entry((broken.question, model)).or_default();
-                    faults.push_back(problem);
-                }
-                None => self.problems.push(problem),
+                Some(model) => self.unusable.explains(broken.question, model, problem),
+                None => self.unusable.of_nobody(problem),
             }
         }
-        let of_file = self.problems.get_mut(before..).unwrap_or_default();
-        of_file.sort_by_key(|problem| problem.line);
         Ok(())
     }
 
@@ -218,11 +209,16 @@ impl Answers {
                 answer => {
                     let message = match answer {
                         Some(answer) => self.empty(&model, answer),
-                        None => match self.explained(keys, index, own.is_empty() && !nobody) {
-                            Some(problem) => fault_of(&model, &problem),
-                            None if !own.is_empty() => continue,
-                            None => self.missing(&model, nobody, keys),
-                        },
+                        None => {
+                            match self
+                                .unusable
+                                .explanation(keys, index, own.is_empty() && !nobody)
+                            {
+                                Some(problem) => fault_of(&model, &problem),
+                                None if !own.is_empty() => continue,
+                                None => self.missing(&model, nobody, keys),
+                            }
+                        }
                     };
                     let model = model.clone();
                     lost.push(Lost { model, message });
@@ -234,19 +230,9 @@ impl Answers {
         lost
     }
 
-    /// The line that explains why a model has no answer; the first one whose question could not be
-    /// read may be it, if there is none of this question.
-    fn explained(&mut self, keys: &[String], model: usize, guess: bool) -> Option<Problem> {
-        let exact = keys.iter().map(|key| Some(key.clone()));
-        let mut keys = exact.chain(guess.then_some(None));
-        keys.find_map(|key| self.faults.get_mut(&(key, model))?.pop_front())
-    }
-
-    /// The lines that could not be used and that no case missed, in their order.
-    pub(super) fn leftover(&mut self) -> Vec<Problem> {
-        let mut left: Vec<Problem> = self.faults.drain().flat_map(|(_, left)| left).collect();
-        left.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        left
+    /// The lines that could not be used.
+    pub(super) fn unusable(&mut self) -> &mut Unusable {
+        &mut self.unusable
     }
 
     fn empty(&self, model: &str, answer: &Answer) -> String {
@@ -318,7 +304,7 @@ mod tests {
         fs::write(dir.path().join("a.jsonl"), a).unwrap();
         fs::write(dir.path().join("notes.txt"), "not answers").unwrap();
         let mut answers = Answers::read(&[dir.path().to_path_buf()]).unwrap();
-        assert!(answers.problems.is_empty(), "{:?}", answers.problems);
+        assert_eq!(answers.unusable().leftover(), []);
         assert_eq!((answers.count(), answers.files().count()), (5, 2));
         let (responses, lost) = attach(&mut answers, "1");
         let models: Vec<_> = responses.into_iter().map(|r| r.model).collect();
@@ -376,22 +362,17 @@ mod tests {
         ];
         fs::write(&path, lines.join("\n")).unwrap();
         let mut answers = Answers::read(&[path]).unwrap();
-        // A model that is nobody's, and a second answer: no case misses them.
-        let lines: Vec<_> = answers.problems.iter().map(|p| p.line).collect();
-        assert_eq!(lines, [7, 8]);
-        assert!(
-            answers.problems[1].message.contains("line 1"),
-            "{}",
-            answers.problems[1]
-        );
+        let repeated = answers.unusable().repetitions(&["1".to_owned()]);
+        assert_eq!((repeated.len(), repeated[0].line), (1, 8));
+        assert!(repeated[0].message.contains("line 1"), "{}", repeated[0]);
         let (_, lost) = attach(&mut answers, "2");
         assert!(lost[0].contains("line 2: broken JSON"), "{lost:?}");
-        let left = answers.leftover();
+        let left = answers.unusable().leftover();
         let seen: Vec<_> = left
             .iter()
             .map(|p| (p.line, p.id.as_deref().unwrap_or("-")))
             .collect();
-        let expected = [(3, "-"), (4, "-"), (5, "3"), (6, "4")];
+        let expected = [(3, "-"), (4, "-"), (5, "3"), (6, "4"), (7, "5")];
         assert_eq!(seen, expected);
         assert!(Answers::read(&[dir.path().join("none.jsonl")]).is_err());
     }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::answers::{Answers, Lost};
 use super::case::{Case, Loss, Problem, Response};
 use super::labels;
+use super::met::Met;
 use super::source::{Entry, OpenOptions};
 
 /// A case as it stands in its file, before the answers join it.
@@ -35,10 +36,8 @@ pub(super) struct Assembly {
     with_reference: bool,
     /// The line on which an id was first used. Ids are kept as short digests: 16 bytes a case.
     seen: HashMap<[u8; 16], u64>,
-    /// How many answers found their case.
-    pub(super) attached: u64,
-    /// How many answers belong to questions that are not asked for.
-    pub(super) passed_over: u64,
+    /// How many answers have met their case.
+    pub(super) met: Met,
 }
 
 impl Assembly {
@@ -49,8 +48,7 @@ impl Assembly {
             min_responses: options.min_responses,
             with_reference: options.with_reference,
             seen: HashMap::new(),
-            attached: 0,
-            passed_over: 0,
+            met: Met::default(),
         }
     }
 
@@ -61,7 +59,12 @@ impl Assembly {
 
     /// Notes that a question is not asked for; its answers are not missed.
     pub(super) fn pass_over(&mut self, keys: &[String]) {
-        self.passed_over += self.answers.count_of(keys);
+        self.met.unasked(&self.answers, keys);
+    }
+
+    /// Notes that a case could not be read; its answers are not missed either.
+    pub(super) fn lose(&mut self, keys: &[String]) {
+        self.met.lost_case(&self.answers, keys);
     }
 
     /// The models that answered in files.
@@ -71,7 +74,7 @@ impl Assembly {
 
     /// The lines of answers that could not be used and that no case missed.
     pub(super) fn leftover(&mut self) -> Vec<Problem> {
-        self.answers.leftover()
+        self.answers.unusable().leftover()
     }
 
     /// The case of a draft behind the problems of its responses, or the problem of all of it.
@@ -100,7 +103,8 @@ impl Assembly {
         let entries = told
             .chain(lost)
             .map(|(fault, pairs)| Err(problem(&case, fault, Loss::Response(pairs))));
-        let mut entries: Vec<Entry> = entries.collect();
+        let repeated = self.answers.unusable().repetitions(&keys);
+        let mut entries: Vec<Entry> = repeated.into_iter().map(Err).chain(entries).collect();
         entries.push(match end {
             Some(fault) => Err(problem(&case, fault, Loss::Case(models))),
             None => Ok(case),
@@ -122,6 +126,7 @@ impl Assembly {
                 case.line
             ));
         }
+        self.met.case(&self.answers, keys);
         if case.question.trim().is_empty() {
             return Err(
                 "the question is empty\nhint: answers are judged by the question they answer"
@@ -129,7 +134,6 @@ impl Assembly {
             );
         }
         let mut lost = check_own(&case.responses)?;
-        self.attached += self.answers.count_of(keys);
         lost.extend(self.answers.attach(keys, &mut case.responses));
         let checked = case.labels.as_ref();
         let checked = checked.map_or(Ok(()), |all| labels::check(all, case.responses.len()));

@@ -20,10 +20,12 @@ mod jsonl;
 mod labels;
 mod layout;
 mod lines;
+mod met;
 mod parquet;
 mod rows;
 mod slake;
 mod source;
+mod unusable;
 mod vqa_rad;
 
 pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};

@@ -90,8 +90,8 @@ pub enum SourceKind {
 /// Cases in the order of their file.
 ///
 /// A case that cannot be read is a [`Problem`] in its place; responses that are left out of a case
-/// are problems before it. Lines of answers files that no case misses are problems before the first
-/// case or behind the last one.
+/// are problems before it. Lines of answers files that no case misses are problems behind the last
+/// one.
 pub struct Source {
     /// The layout.
     pub kind: SourceKind,
@@ -108,17 +108,16 @@ pub struct Source {
 }
 
 impl Source {
-    /// How many answers in the answers files belong to no case seen so far, nor to a question in a
-    /// language that is not asked for. After the last case, more than none means that question ids
+    /// How many answers in the answers files belong to no case seen so far, be it a broken one, nor to a
+    /// question in a language that is not asked for. After the last case, more than none means that question ids
     /// do not match.
     pub fn unused_answers(&self) -> u64 {
-        let used = self.assembly.attached + self.assembly.passed_over;
-        self.assembly.answers().count().saturating_sub(used)
+        self.assembly.met.left(self.assembly.answers())
     }
 
     /// How many answers belong to questions in a language that is not asked for.
     pub fn passed_over_answers(&self) -> u64 {
-        self.assembly.passed_over
+        self.assembly.met.passed_over
     }
 
     /// How many answers name a row of Parquet files that is beyond the last one.
@@ -135,7 +134,12 @@ impl Source {
     }
 
     /// A row that could not be read costs every model that would have answered it.
-    fn lost(&self, mut problem: Problem) -> Problem {
+    fn lost(&mut self, mut problem: Problem) -> Problem {
+        let mut keys: Vec<String> = problem.id.iter().cloned().collect();
+        if self.kind == SourceKind::Parquet {
+            keys.push(problem.line.saturating_sub(1).to_string());
+        }
+        self.assembly.lose(&keys);
         if self.kind != SourceKind::Cases {
             problem.loss = Loss::Case(self.assembly.models());
         }
@@ -154,7 +158,10 @@ impl Iterator for Source {
                     self.file = Arc::clone(&draft.file);
                     self.ready.extend(self.assembly.finish(draft));
                 }
-                Some(Err(problem)) => self.ready.push_back(Err(self.lost(problem))),
+                Some(Err(problem)) => {
+                    let problem = self.lost(problem);
+                    self.ready.push_back(Err(problem));
+                }
                 None => {
                     let left = self.assembly.leftover();
                     self.ready.extend(left.into_iter().map(Err));
@@ -176,7 +183,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
     let (kind, mut files, drafts) = drafts(&layout, options)?;
     let mut paths = options.answers.clone();
     paths.extend(answers_beside(&layout, path)?);
-    let mut answers = Answers::read(&paths)?;
+    let answers = Answers::read(&paths)?;
     if paths.is_empty() && kind != SourceKind::Cases && options.min_responses > 0 {
         bail!(
             "{}: there are no answers to judge\nhint: give a file per model with --answers, lines \
@@ -191,14 +198,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
     }
     let total = count(&layout, options, &files)?;
     files.extend(answers.files().map(Path::to_path_buf));
-    let problems = std::mem::take(&mut answers.problems);
     let assembly = Assembly::new(answers, options);
     Ok(Source {
         kind,
         total,
         file: files.first().map_or(path, PathBuf::as_path).into(),
         files,
-        ready: problems.into_iter().map(Err).collect(),
+        ready: VecDeque::new(),
         drafts,
         assembly,
     })

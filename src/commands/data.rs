@@ -1,6 +1,5 @@
 //! `acem3 data`: making cases, and checking those there are.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use acem3_vision::Limits;
@@ -11,7 +10,7 @@ use crate::cases::{self, Case, Problem, Reason};
 use crate::cli::{
     CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, Verbosity,
 };
-use crate::commands::unheeded;
+use crate::commands::{print, unheeded};
 use crate::exit::Exit;
 use crate::images::{Images, relative};
 use crate::phantoms::write;
@@ -32,8 +31,7 @@ fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     write::folder(&args.out, args.n, args.seed)?;
     if !verbosity.quiet {
         let out = args.out.display();
-        let told = writeln!(io::stdout(), "{} in {out}", plural(args.n, "case"));
-        told.context("cannot write to stdout")?;
+        print(&format!("{} in {out}\n", plural(args.n, "case")))?;
     }
     Ok(Exit::Done)
 }
@@ -49,8 +47,7 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
     })?;
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
-        let told = writeln!(io::stdout(), "{pairs} in {out}");
-        told.context("cannot write to stdout")?;
+        print(&format!("{pairs} in {out}\n"))?;
         if written.left_out > 0 {
             let left_out = plural(written.left_out, "evaluation");
             say(&format!(
@@ -93,7 +90,6 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let images = Images::new(root.clone(), Limits::default());
     let mut images = images.viewed(args.source.view.view());
     let mut findings = Findings::default();
-    let mut out = io::stdout().lock();
     while let Some(entry) = source.next() {
         let fault = match entry {
             Ok(case) => {
@@ -106,11 +102,11 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         };
         if let Some(fault) = fault {
             findings.problems += 1;
-            fault.print(&mut out, args.format)?;
+            fault.print(args.format)?;
         }
     }
     findings.unused_answers = source.unused_answers();
-    findings.print(&mut out, args.format)?;
+    findings.print(args.format)?;
     Ok(if findings.problems > 0 {
         Exit::Failed
     } else {
@@ -145,12 +141,9 @@ impl Fault {
         }
     }
 
-    fn print(&self, out: &mut impl Write, format: Format) -> anyhow::Result<()> {
-        let written = match format {
-            Format::Json => {
-                let line = serde_json::to_string(self).context("cannot write a problem")?;
-                writeln!(out, "{line}")
-            }
+    fn print(&self, format: Format) -> anyhow::Result<()> {
+        let text = match format {
+            Format::Json => serde_json::to_string(self).context("cannot write a problem")?,
             Format::Text => {
                 let case = self
                     .case
@@ -159,31 +152,27 @@ impl Fault {
                 let lines: Vec<String> = self.message.lines().map(printable).collect();
                 let message = lines.join("\n  ");
                 let reason = reason_name(self.reason);
-                writeln!(
-                    out,
+                format!(
                     "{}:{}:{case} {reason}: {message}",
-                    self.file, self.line
+                    printable(&self.file),
+                    self.line
                 )
             }
         };
-        written.context("cannot write to stdout")
+        print(&(text + "\n"))
     }
 }
 
 impl Findings {
-    fn print(&self, out: &mut impl Write, format: Format) -> anyhow::Result<()> {
-        let written = match format {
-            Format::Json => {
-                let line = serde_json::to_string(self).context("cannot write the findings")?;
-                writeln!(out, "{line}")
-            }
+    fn print(&self, format: Format) -> anyhow::Result<()> {
+        let text = match format {
+            Format::Json => serde_json::to_string(self).context("cannot write the findings")?,
             Format::Text => {
                 let unused = match self.unused_answers {
                     0 => String::new(),
                     n => format!(", {} of no case", plural(n, "answer")),
                 };
-                writeln!(
-                    out,
+                format!(
                     "{} with {} and {}; {}{unused}",
                     plural(self.cases, "readable case"),
                     plural(self.images, "image"),
@@ -192,6 +181,6 @@ impl Findings {
                 )
             }
         };
-        written.context("cannot write to stdout")
+        print(&(text + "\n"))
     }
 }

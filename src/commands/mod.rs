@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use crate::cases::{Lang, SourceKind};
 use crate::cli::{Cli, Command, SourceArgs};
-use crate::exit::{Exit, Unread};
+use crate::exit::{Exit, Stopped, Unread};
 
 /// Does what the command line asks for.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
@@ -28,9 +28,14 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
 
 /// Writes a result to stdout.
 fn print(text: &str) -> anyhow::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Unread.into()),
-        written => written.context("cannot write to stdout"),
+        written => written.context(Stopped(
+            "cannot write to stdout\n\
+             hint: files that were written are whole; the same command prints this again"
+                .to_owned(),
+        )),
     }
 }
 

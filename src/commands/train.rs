@@ -20,6 +20,11 @@ pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let config = TrainConfig::read(&args.config)?;
+    if args.data.is_none() && config.asks_for_data() && !verbosity.quiet {
+        say(
+            "data_shares and the stages' `real` are not heeded: without --data, phantoms alone are learned from",
+        );
+    }
     let interrupt = Interrupt::listen()?;
     let ended = train(
         &config,

@@ -18,7 +18,9 @@ use super::{PlanSet, memory};
 use crate::device::Place;
 use crate::measure::sets::{self, Set};
 use crate::measure::trial::{self, View};
-use crate::panel::{Bench, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE};
+use crate::panel::{
+    Bench, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE, write_tensors,
+};
 use crate::training::{Live, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
 
 const PROJECTOR: &str = "model.mm_projector.";
@@ -190,9 +192,9 @@ impl Base {
     ) -> Result<PathBuf> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        candle::safetensors::save(eyes, folder.join(EYES))?;
+        write_tensors(eyes, &folder.join(EYES))?;
         for (name, tensors) in &self.files {
-            candle::safetensors::save(tensors, folder.join(name))?;
+            write_tensors(tensors, &folder.join(name))?;
         }
         std::fs::write(folder.join(TOKENIZER_FILE), &self.tokenizer)?;
         let with_eyes = |files: &[String]| {

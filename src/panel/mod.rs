@@ -26,5 +26,6 @@ pub use files::PanelFiles;
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
 pub use recipe::MEMBERS;
+pub use safetensors::write as write_tensors;
 pub use spec::{Members, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 pub(crate) use weights::weights_of;

@@ -1,14 +1,18 @@
-//! Safetensors files, read tensor by tensor: no more memory than a tensor takes beside what is kept.
+//! Safetensors files, read tensor by tensor: no more memory than a tensor takes beside what is kept; and
+//! written whole.
 
+use std::collections::HashMap;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use candle::DType;
+use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
 use super::store::{Store, Stored};
 use crate::key::{Digest, Hashed};
+use crate::whole_file;
 
 /// Longest header, as in the reference implementation.
 const HEADER: u64 = 100_000_000;
@@ -43,6 +47,14 @@ pub(super) fn read(
     Ok((source.digest(), tensors))
 }
 
+/// Writes tensors into a file that is there whole or not at all, and that others may read as far as the
+/// umask lets them: the library's own way of writing gives it to its owner alone.
+pub fn write(tensors: &HashMap<String, Tensor>, path: &Path) -> Result<()> {
+    let bytes = safetensors::serialize(tensors, None)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    whole_file::write(path, &bytes)
+}
+
 /// The names, types, shapes and places of the tensors, which the file is found to hold.
 fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
     let whole = "it is not a whole safetensors file";
@@ -64,4 +76,24 @@ fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
         );
     }
     Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn others_may_read_what_is_written_as_any_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let [tensors, plain] = ["a.safetensors", "b"].map(|name| dir.path().join(name));
+        let one = Tensor::new(&[1_f32], &candle::Device::Cpu).unwrap();
+        write(&HashMap::from([("one".to_owned(), one)]), &tensors).unwrap();
+        std::fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode(&tensors), mode(&plain));
+        let read = candle::safetensors::load(&tensors, &candle::Device::Cpu).unwrap();
+        assert_eq!(read["one"].to_vec1::<f32>().unwrap(), [1.0]);
+    }
 }

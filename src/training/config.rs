@@ -79,6 +79,11 @@ impl TrainConfig {
         self.processor.clone().unwrap_or_else(square)
     }
 
+    /// Whether anything in it is about data sets.
+    pub fn asks_for_data(&self) -> bool {
+        !self.data_shares.is_empty() || self.stages.iter().any(|stage| stage.real > 0.0)
+    }
+
     /// Checkpoints bear the names of stages, and every member needs one in the end.
     fn check_order(&self) -> Result<()> {
         for (i, stage) in self.stages.iter().enumerate() {

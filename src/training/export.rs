@@ -9,7 +9,7 @@ use candle::{DType, Tensor};
 
 use super::Trained;
 use super::config::TrainConfig;
-use crate::panel::{MEMBERS, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::panel::{MEMBERS, PANEL_FILE, PanelSpec, TOKENIZER_FILE, write_tensors};
 use crate::whole_file;
 
 /// The file of what all members share.
@@ -44,13 +44,13 @@ pub(super) fn export(config: &TrainConfig, trained: &[Trained; 4], out: &Path) -
             }
         }
     }
-    write(&trunk, &folder.join(TRUNK))?;
+    write_tensors(&trunk, &folder.join(TRUNK))?;
     for (name, tensors) in MEMBERS.iter().zip(&members) {
         let own = tensors
             .iter()
             .filter(|(name, _)| !trunk.contains_key(*name));
         let own: HashMap<String, Tensor> = own.map(|(n, t)| (n.clone(), t.clone())).collect();
-        write(&own, &folder.join(format!("{name}.safetensors")))?;
+        write_tensors(&own, &folder.join(format!("{name}.safetensors")))?;
     }
     let tokenizer = out.join(TOKENIZER_FILE);
     std::fs::copy(&tokenizer, folder.join(TOKENIZER_FILE))
@@ -59,14 +59,6 @@ pub(super) fn export(config: &TrainConfig, trained: &[Trained; 4], out: &Path) -
         toml::to_string_pretty(&spec(config, trained)).context("cannot write the panel's file")?;
     let path = folder.join(PANEL_FILE);
     whole_file::write(&path, text.as_bytes())
-}
-
-/// Writes tensors into a file that others may read, as the umask has it: the library's own way of writing
-/// gives it to its owner alone.
-fn write(tensors: &HashMap<String, Tensor>, path: &Path) -> Result<()> {
-    let bytes = safetensors::serialize(tensors, None)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    whole_file::write(path, &bytes)
 }
 
 /// Whether two tensors are the same in shape, type and every value.

@@ -74,7 +74,7 @@ pub fn train(config: &TrainConfig, paths: &TrainPaths, live: &Live) -> Result<bo
         Stopped(format!(
             "the training in {} stopped\n\
              hint: the same command goes on from the last checkpoint; where a loss is no number, a lower \
-             rate may help, in another folder",
+             rate may help",
             paths.out.display()
         ))
     })
@@ -310,4 +310,52 @@ fn tokenizer(config: &TrainConfig, teacher: &Teacher, out: &Path) -> Result<Text
             path.display()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use acem3_vision::VisionConfig;
+
+    use super::*;
+    use crate::interrupt::Interrupt;
+
+    /// A training of one small stage, with the tokenizer of the embedded panel at hand.
+    fn tiny(rate: f64, out: &Path) -> TrainConfig {
+        let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
+        let mut config = TrainConfig::read(&assets.join("train.toml")).unwrap();
+        config.stages.drain(..2);
+        config.stages.truncate(1);
+        let stage = &mut config.stages[0];
+        (stage.steps, stage.batch, stage.warmup, stage.rate) = (2, 1, 0, rate);
+        config.trunk_layers = 1;
+        let decoder = &mut config.model.decoder;
+        (decoder.num_hidden_layers, decoder.intermediate_size) = (2, 8);
+        config.model.vision = VisionConfig {
+            num_hidden_layers: 1,
+            intermediate_size: 8,
+            ..config.model.vision
+        };
+        drop(folder::take(&config, out).unwrap());
+        std::fs::copy(assets.join(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
+        config
+    }
+
+    fn run(config: &TrainConfig, out: &Path) -> Result<bool> {
+        let paths = TrainPaths {
+            out: out.to_owned(),
+            data: None,
+        };
+        train(config, &paths, &Live::new(true, Interrupt::default()))
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_the_engine_s_and_blocks_no_mended_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path();
+        let error = run(&tiny(1e38, out), out).unwrap_err();
+        assert!(error.downcast_ref::<Stopped>().is_some(), "{error:#}");
+        assert!(format!("{error:#}").contains("NaN"), "{error:#}");
+        assert!(run(&tiny(1e-4, out), out).unwrap());
+        assert!(out.join("panel/panel.toml").is_file());
+    }
 }

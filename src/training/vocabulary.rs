@@ -11,7 +11,7 @@
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric, Step};
 use acem3_experts::{Aspect, TextTokenizer};
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::normalizers::replace::{Replace, ReplacePattern};
@@ -74,13 +74,29 @@ pub(super) fn train(
     let size = tokenizer.get_vocab_size(true);
     if size > config.vocabulary {
         return Err(anyhow!(
-            "the tokenizer has {size} tokens, the vocabulary {}",
-            config.vocabulary
+            "the tokenizer has {size} tokens, the vocabulary {}{}",
+            config.vocabulary,
+            too_small(config)
         ));
     }
     // Digits of scores must be single tokens; the format refuses the tokenizer otherwise.
-    Format::conclusion().tokens(&TextTokenizer::new(tokenizer.clone()))?;
+    let conclusion = Format::conclusion().tokens(&TextTokenizer::new(tokenizer.clone()));
+    conclusion.with_context(|| {
+        let n = config.vocabulary;
+        format!(
+            "a vocabulary of {n} has no room for the scores as tokens{}",
+            too_small(config)
+        )
+    })?;
     Ok(tokenizer)
+}
+
+/// What to do where the vocabulary is too small; all panels that were trained so far had more.
+fn too_small(config: &TrainConfig) -> String {
+    format!(
+        "\nhint: raise vocabulary and model.decoder.vocab_size, both {} now; 4096 is enough",
+        config.vocabulary
+    )
 }
 
 /// Every fixed phrase of the prompts and formats, longest first.
@@ -135,6 +151,20 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn a_vocabulary_that_is_too_small_is_refused_with_a_hint() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let mut config = TrainConfig::read(&path).unwrap();
+        for n in [100, 300] {
+            config.vocabulary = n;
+            // Words that leave no room for the rarer scores.
+            let words = (0..50).map(|_| "of the left kidney and the liver".to_owned());
+            let texts = words.chain(["Score: 5".to_owned()]);
+            let error = train(&config, texts).err().expect("a refusal").to_string();
+            assert!(error.contains("hint: raise vocabulary"), "{error}");
+        }
+    }
 
     #[test]
     fn a_word_is_the_same_token_wherever_it_stands() {

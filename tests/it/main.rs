@@ -61,4 +61,6 @@ mod tiny;
 #[cfg(test)]
 mod trainer;
 #[cfg(test)]
+mod training;
+#[cfg(test)]
 mod vision;
