@@ -15,6 +15,7 @@ pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use acem3_vision::Window;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -28,7 +29,7 @@ Start here:
   acem3 data phantoms --out toy --n 20      make cases whose right verdict is known
   acem3 data check my-cases.jsonl           list what is wrong with your own cases
 
-Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 too many cases unscored,
+Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 too many or all cases unscored,
 4 the run failed (what was judged is safe, the same command resumes), 130 interrupted.";
 
 const JUDGE_EXAMPLES: &str = "\
@@ -131,6 +132,41 @@ impl SourceArgs {
             min_responses,
         }
     }
+
+    /// The same source as it is typed behind another command.
+    pub fn typed(&self) -> String {
+        let mut words = vec![quoted(&self.path.to_string_lossy())];
+        let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+        for path in &self.answers {
+            flag("--answers", &path.to_string_lossy());
+        }
+        if let Some(split) = &self.split {
+            flag("--split", split);
+        }
+        if let Some(lang) = self.lang.and_then(|lang| lang.to_possible_value()) {
+            flag("--lang", lang.get_name());
+        }
+        if self.view.window != Window::File {
+            flag("--window", &self.view.window.to_string());
+        }
+        if let Some(frame) = self.view.frame {
+            flag("--frame", &frame.to_string());
+        }
+        if self.with_reference {
+            words.push("--with-reference".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// `acem3 judge`.
@@ -173,7 +209,8 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Exit with code 3 if more than this percentage is left without a verdict
+    /// Exit with code 3 if more than this percentage is left without a verdict; without it, if
+    /// there is not one verdict
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_UNSCORED", value_parser = percent)]
     pub max_unscored: Option<f64>,
     /// Refuse a folder that already holds verdicts instead of resuming it
@@ -265,6 +302,37 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_source_is_typed_again_as_it_was() {
+        let typed = |line: &[&str]| {
+            let words = [&["acem3", "judge"], line, &["--out", "o"]].concat();
+            let Command::Judge(args) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("another command");
+            };
+            args.source.typed()
+        };
+        assert_eq!(typed(&["cases"]), "cases");
+        let line = [
+            "it's mine",
+            "--answers",
+            "a.jsonl",
+            "--answers",
+            "my b.jsonl",
+            "--split",
+            "test",
+            "--lang",
+            "zh",
+            "--window",
+            "-600,1500",
+            "--frame",
+            "2",
+            "--with-reference",
+        ];
+        let again = "'it'\\''s mine' --answers a.jsonl --answers 'my b.jsonl' --split test --lang zh \
+                     --window -600,1500 --frame 2 --with-reference";
+        assert_eq!(typed(&line), again);
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct Stopped(pub String);
 
+/// Marks that the person asked to stop, with what becomes of what was done: [`Exit::Interrupted`].
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; {0}")]
+pub struct Interrupted(pub &'static str);
+
 /// Marks that somebody stopped reading what this program prints, as `| head` does: all is well then.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads on")]
@@ -67,6 +72,10 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
     };
     if error.downcast_ref::<Unread>().is_some() {
         return Exit::Done.into();
+    }
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        let _ = writeln!(io::stderr(), "{interrupted}");
+        return Exit::Interrupted.into();
     }
     let exit = exit_of(&error);
     // Nobody is left to be told when stderr is gone.

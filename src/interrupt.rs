@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Interrupted};
 
 /// Whether the person has asked to stop. Clones share the answer.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,19 @@ impl Interrupt {
     #[cfg(test)]
     pub(crate) fn request(&self) {
         self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends what is under way once the person has asked to stop; `then` says what becomes of it.
+    ///
+    /// # Errors
+    ///
+    /// That alone.
+    pub fn check(&self, then: &'static str) -> Result<(), Interrupted> {
+        if self.requested() {
+            Err(Interrupted(then))
+        } else {
+            Ok(())
+        }
     }
 
     /// True once the person has asked to stop.

@@ -23,6 +23,7 @@
 
 pub mod aside;
 pub mod cases;
+pub mod causes;
 pub mod cli;
 pub mod clock;
 pub mod commands;

@@ -97,7 +97,7 @@ pub struct Counts {
     pub judged: u64,
     /// Records without, by reason.
     pub unscored: BTreeMap<Reason, u64>,
-    /// Records whose outcome was reused from an earlier run.
+    /// Records whose verdict was reused from an earlier run.
     pub reused: u64,
 }
 

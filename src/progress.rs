@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::{ProgressArg, Verbosity};
-use crate::summary::plural;
+use crate::summary::{plural, printable};
 use crate::tally::Tally;
 
 /// How often a line is written where there is no bar.
@@ -185,9 +185,10 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A closed stderr is nobody's loss.
+/// Says lines; what is quoted in them cannot move the cursor. A closed stderr is nobody's loss.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let lines: Vec<String> = text.lines().map(printable).collect();
+    let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
 #[cfg(test)]

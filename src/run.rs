@@ -361,8 +361,10 @@ impl<'a> Run<'a> {
     }
 
     fn tell_unscored(&self, subject: &Subject, unscored: &Unscored) {
-        let case = printable(subject.case.as_deref().unwrap_or("without id"));
-        let first = printable(unscored.message.lines().next().unwrap_or_default());
+        let case = subject.case.as_deref().unwrap_or("without id");
+        // A case of two lines stays on one.
+        let case = printable(case);
+        let first = unscored.message.lines().next().unwrap_or_default();
         let file = subject
             .file
             .as_ref()

@@ -1,7 +1,8 @@
 //! A judge that thinks nothing: its scores are a hash of what it was shown.
 //!
 //! It lets the run be tested without weights. Scores depend on the texts, the image and the
-//! presentation order, and on nothing else, as those of a real judge do.
+//! presentation order, and on nothing else, as those of a real judge do. It is kept out of `--help`, where
+//! somebody might take it for a judge; CONTRIBUTING.md tells of it.
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -90,7 +90,7 @@ impl Summary {
             "{} of {} judged by {}\n",
             plural(counts.judged, "pair"),
             plural(counts.cases, "case"),
-            self.judge
+            printable(&self.judge)
         );
         if !self.models.is_empty() {
             let _ = writeln!(text, "{}", columns(&self.rows()));
@@ -98,14 +98,14 @@ impl Summary {
         let _ = writeln!(text, "{}", self.flip_line());
         let _ = writeln!(text, "{}", self.unscored_line());
         if counts.reused > 0 {
-            let from = "from an earlier run";
+            let of = plural(counts.judged, "verdict");
             let _ = writeln!(
                 text,
-                "reused    {} of {} {from}",
-                counts.reused, counts.records
+                "reused    {} of {of}, from an earlier run",
+                counts.reused
             );
         }
-        let _ = writeln!(text, "records   {}", self.records);
+        let _ = writeln!(text, "records   {}", printable(&self.records));
         text
     }
 
@@ -211,11 +211,13 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
-/// A text on one line of a terminal: control characters, which could move its cursor, are escaped.
+/// A text on one line of a terminal: control characters, which could move its cursor, and marks that turn
+/// the direction of what follows or end its line, are escaped.
 pub fn printable(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() {
+        if c.is_control() || turns(c) {
             plain.extend(c.escape_default());
         } else {
             plain.push(c);
@@ -289,7 +291,7 @@ mod tests {
             both_orders: 3,
             flipped: 1,
             fresh: 2,
-            first_unscored: None,
+            causes: crate::causes::Causes::default(),
         }
     }
 
@@ -309,7 +311,7 @@ a             -           -          -          -  0       0 %    0    0     0
 
 flips     1 of 3 (33.3 %) when the responses swap places
 unscored  1 of 4 (25.0 %): image 1
-reused    1 of 4 from an earlier run
+reused    1 of 3 verdicts, from an earlier run
 records   out/records.jsonl
 ";
         assert_eq!(summary.text(), expected);
@@ -323,6 +325,17 @@ records   out/records.jsonl
         let text = Summary::of(&tally, "mini".to_owned(), Path::new("r")).text();
         assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn a_text_cannot_turn_what_follows_it() {
+        let turned = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
+        assert_eq!(
+            printable(turned),
+            "a\\u{202e}b\\u{2066}c\\u{200f}\\u{2028}d\\r"
+        );
+        // Letters of any script stay, and the joiners within them.
+        assert_eq!(printable("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
     }
 
     #[test]

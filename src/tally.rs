@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use acem3_experts::Aspect;
 
+use crate::causes::Causes;
 use crate::judgement::{Judgement, Order};
 use crate::manifest::Counts;
 use crate::record::{Outcome, Record};
@@ -19,10 +20,10 @@ pub struct Tally {
     pub both_orders: u64,
     /// Those whose orders disagree.
     pub flipped: u64,
-    /// Outcomes that came from the judge now.
+    /// Verdicts that the judge gave now.
     pub fresh: u64,
-    /// Why the first record without a verdict has none.
-    pub first_unscored: Option<String>,
+    /// Why records have no verdict.
+    pub causes: Causes,
 }
 
 /// Where an outcome came from.
@@ -61,19 +62,17 @@ impl Tally {
     /// Adds a record.
     pub fn add(&mut self, record: &Record, origin: Origin) {
         self.counts.records += 1;
-        self.counts.reused += u64::from(origin == Origin::Earlier);
-        self.fresh += u64::from(origin == Origin::Judge);
         match &record.outcome {
             Outcome::Judged(judgement) => {
                 self.counts.judged += 1;
+                self.counts.reused += u64::from(origin == Origin::Earlier);
+                self.fresh += u64::from(origin == Origin::Judge);
                 self.both_orders += u64::from(judgement.flip.is_some());
                 self.flipped += u64::from(judgement.flip == Some(true));
             }
             Outcome::Unscored(unscored) => {
                 *self.counts.unscored.entry(unscored.reason).or_default() += 1;
-                if self.first_unscored.is_none() {
-                    self.first_unscored = Some(unscored.message.clone());
-                }
+                self.causes.add(&record.subject, &unscored.message);
             }
         }
         // A case that is lost lowers the coverage of its models.

@@ -7,7 +7,8 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 pub struct ViewFlags {
     /// The grey values of DICOM images: CENTER,WIDTH in the units of the file, auto (all of the
-    /// frame), file (the file's own), or the name of a window of the file
+    /// frame), file (the file's own), or the name of a window of the file; what is named holds for
+    /// all images of a run, and objects without it are unscored
     #[arg(
         long,
         value_name = "WINDOW",

@@ -1,10 +1,11 @@
 //! Which of the known layouts a path has.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use crate::regular;
 
@@ -166,14 +167,31 @@ fn shards(path: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
 fn nothing(path: &Path) -> anyhow::Error {
     let lines = files(path, "jsonl").unwrap_or_default();
     let hint = match lines.first() {
+        Some(file) if holds_preferences(file) => format!(
+            "{} holds preferences, for a trainer; `acem3 data phantoms` makes cases to judge",
+            file.display()
+        ),
         Some(file) => format!("to judge the cases in {0}, give that file", file.display()),
-        None => "see judge --help for the layouts".to_owned(),
+        None => "`acem3 judge --help` shows what is read".to_owned(),
     };
     anyhow::anyhow!(
         "{} has none of the known layouts, looked for cases.jsonl, questions.csv, VQA-RAD's or \
          SLAKE's *.json, *.parquet and data/*.parquet\nhint: {hint}",
         path.display()
     )
+}
+
+/// Whether a file begins with a pair of continuations, as `data preferences` and other programs write
+/// them for trainers.
+fn holds_preferences(file: &Path) -> bool {
+    let mut line = String::new();
+    let first = regular::open(file)
+        .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
+    let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
+    first.is_ok()
+        && ["prompt", "chosen", "rejected"]
+            .iter()
+            .all(|name| value.get(name).is_some())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -20,6 +20,10 @@ pub enum TrainCommand {
     /// Train a panel from a configuration file, or go on where it was interrupted
     Run(TrainRunArgs),
     /// Measure a panel: on phantoms, and on the parts of the data sets it was not trained on
+    ///
+    /// Each share comes with its 95 % interval, clustered by image: whole images are drawn again, not
+    /// questions. Where that cannot tell a spread (fewer than ten images, or all values equal), it is
+    /// Wilson's interval over the images, which is wide.
     Eval(TrainEvalArgs),
 }
 
@@ -49,14 +53,14 @@ pub struct TrainEvalArgs {
     /// The folder of public data sets; phantoms alone without it
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
-    /// How many phantom cases
+    /// How many phantom cases; 0 for none, with --data
     #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
     pub phantoms: u64,
     /// The seed of phantoms and wrong answers
     #[arg(long, value_name = "S", default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,
     /// Only the first cases of each data set
-    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = at_least_one)]
     pub limit: Option<usize>,
     /// Where to compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
@@ -67,4 +71,9 @@ pub struct TrainEvalArgs {
     /// The form of the figures
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| *n > 0);
+    number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }

@@ -13,6 +13,7 @@ use crate::cli::{
 use crate::commands::{print, unheeded};
 use crate::exit::Exit;
 use crate::images::{Images, relative};
+use crate::interrupt::Interrupt;
 use crate::phantoms::write;
 use crate::preferences::{PreferencePlan, folder};
 use crate::progress::say;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
 }
 
 fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    write::folder(&args.out, args.n, args.seed)?;
+    write::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let out = args.out.display();
         print(&format!("{} in {out}\n", plural(args.n, "case")))?;
@@ -37,14 +38,15 @@ fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 }
 
 fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let written = folder(&PreferencePlan {
+    let plan = PreferencePlan {
         out: args.out.clone(),
         n: args.n,
         seed: args.seed,
         ways: args.negatives.clone(),
         layout: args.layout.into(),
         reward_tokens: args.reward_tokens,
-    })?;
+    };
+    let written = folder(&plan, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
         print(&format!("{pairs} in {out}\n"))?;

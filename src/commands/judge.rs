@@ -13,7 +13,7 @@ use crate::clock::rfc3339;
 use crate::commands::{root, unheeded};
 use crate::device::Place;
 use crate::exit::Exit;
-use crate::folder::{holds_records, make, unused};
+use crate::folder::{abandon, holds_records, make, unused};
 use crate::hub::HubStamp;
 use crate::images::Images;
 use crate::interrupt::Interrupt;
@@ -81,22 +81,29 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
     end(&mut manifest, &outcome, &tally, start);
     let written = manifest.write(&args.out);
+    if outcome.is_err() && !holds_records(&args.out) {
+        // What failed before its first record is no run to resume, and would look like one.
+        drop(journal);
+        abandon(&args.out, !there);
+        return outcome.map(|_| Exit::Done);
+    }
     if !outcome? {
         written?;
         let reached = &tally.counts;
         progress.note(&format!(
-            "interrupted after {} records; the same command resumes",
-            reached.records
+            "interrupted after {}; the same command resumes",
+            plural(reached.records, "record")
         ));
         return Ok(Exit::Interrupted);
     }
     written?;
     let taken = duration(start.elapsed().as_secs_f64());
-    progress.note(&format!("{} new verdicts in {taken}", tally.fresh));
+    let fresh = plural(tally.fresh, "new verdict");
+    progress.note(&format!("{fresh} in {taken}"));
     if journal.set_aside() > 0 {
+        let aside = plural(journal.set_aside() as u64, "earlier verdict");
         progress.note(&format!(
-            "{} earlier verdicts that the input does not ask for are kept in {ASIDE}",
-            journal.set_aside()
+            "{aside} that the input does not ask for: see {ASIDE}"
         ));
     }
     print(args, &Summary::of(&tally, judge.name(), journal.path()))?;
@@ -229,12 +236,22 @@ fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     }
     let path = args.source.path.display();
     if counts.records == 0 {
-        bail!("{path}: there is no case in it\nhint: see `acem3 judge --help` for what is read");
+        bail!("{path}: there is no case in it\nhint: `acem3 judge --help` shows what is read");
     }
-    let first = tally.first_unscored.clone().unwrap_or_default();
-    let (reason, hint) = first.split_once("\nhint: ").unwrap_or((&first, ""));
-    let check = format!("`acem3 data check {path}` says what is wrong with each");
-    let reason = anyhow::Error::msg(reason.to_owned());
+    let (records, first) = match tally.causes.commonest() {
+        Some(cause) => (cause.records, cause.first.as_str()),
+        None => (0, ""),
+    };
+    let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
+    let check = format!(
+        "`acem3 data check {}` says what is wrong with each",
+        args.source.typed()
+    );
+    let reason = if records == counts.records {
+        anyhow::Error::msg(reason.to_owned())
+    } else {
+        anyhow::Error::msg(format!("of {records} of them: {reason}"))
+    };
     Err(reason.context(format!(
         "{path}: none of {} could be judged\n{}hint: {check}",
         plural(counts.records, "record"),
@@ -259,6 +276,13 @@ fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
 fn verdict(args: &JudgeArgs, counts: &Counts, progress: &Progress) -> Exit {
     let percent = counts.unscored_percent();
     match args.max_unscored {
+        None if counts.judged == 0 => {
+            progress.warn(
+                "there is not one verdict\n\
+                 hint: run again with --verbose to see why; --max-unscored 100 takes it for done",
+            );
+            Exit::Unscored
+        }
         Some(most) if percent > most => {
             progress.warn(&format!(
                 "{percent:.1} % of the records have no verdict, more than --max-unscored {most}\n\

@@ -42,6 +42,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 }
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::listen()?;
     let place = Place::open(args.device, args.dtype)?;
     let (files, _) = PanelFiles::locate(args.panel.as_deref(), &args.hub, verbosity.quiet)?;
     let panel = Panel::load(&files, false, &place)?;
@@ -57,11 +58,12 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         data: args.data.clone(),
         limit: args.limit.unwrap_or(usize::MAX),
     };
-    let report = measure::measure(&mut judge, &plan, &|text| {
+    let say = |text: &str| {
         if !verbosity.quiet {
             say(text);
         }
-    })?;
+    };
+    let report = measure::measure(&mut judge, &plan, &interrupt, &say)?;
     let text = match args.format {
         Format::Text => report.text(),
         Format::Json => serde_json::to_string_pretty(&report)? + "\n",

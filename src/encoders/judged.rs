@@ -83,7 +83,7 @@ fn row(encoder: &Candidate, panel: &Path, set: &Set) -> Result<Row> {
         single_order: false,
     };
     let mut judge = Bench::new(Panel::load(&files, false, &Place::cpu())?, options);
-    let verdicts = trial::judge(&mut judge, &set.trials, View::Own, &|_| ())?;
+    let verdicts = trial::judge(&mut judge, &set.trials, View::Own, &|_| Ok(()))?;
     let mut overall: Values = Vec::new();
     let mut aspects: [Values; 3] = Default::default();
     for ((trial, known), verdict) in set.trials.iter().zip(&set.known).zip(&verdicts) {

@@ -9,14 +9,19 @@ pub(crate) mod trial;
 pub use interval::{Share, share};
 pub use report::{Figures, Report};
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use acem3_conclusion::{Verdict, compare};
 use acem3_experts::{Aspect, Criterion};
-use anyhow::Result;
+use anyhow::{Result, bail};
 
+use crate::interrupt::Interrupt;
 use crate::judge::Judge;
+use crate::progress::duration;
+use crate::summary::plural;
 use sets::{Known, Set};
 use trial::View;
 
@@ -33,25 +38,60 @@ pub struct Plan {
     pub limit: usize,
 }
 
-/// Judges every set under every view, saying now and then how far it is.
-pub fn measure(judge: &mut dyn Judge, plan: &Plan, say: &dyn Fn(&str)) -> Result<Report> {
+/// How often it is said how far it is.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Judges every set under every view, saying now and then how far it is. Where all of a set is about one
+/// image, none can be exchanged, and that view is left out.
+///
+/// # Errors
+/// When there is nothing to measure, when a data set cannot be read, when the judge fails, and when the
+/// person asked to stop.
+pub fn measure(
+    judge: &mut dyn Judge,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    say: &dyn Fn(&str),
+) -> Result<Report> {
+    let sets = sets::sets(plan)?;
+    if sets.is_empty() {
+        bail!(
+            "there is nothing to measure\n\
+             hint: --phantoms takes at least 1 where --data brings no questions"
+        );
+    }
     let mut figures = Vec::new();
-    for set in sets::sets(plan)? {
+    for set in sets {
         for (view, name) in [
             (View::Own, "own"),
             (View::Blank, "blank"),
             (View::Exchanged, "exchanged"),
         ] {
+            if view == View::Exchanged && !trial::can_exchange(&set.trials) {
+                say(&format!(
+                    "{}: one image alone, none to exchange it with",
+                    set.name
+                ));
+                continue;
+            }
+            let (start, last) = (Instant::now(), Cell::new(Instant::now()));
             let progress = |done: usize| {
-                if done.is_multiple_of(160) {
+                interrupt.check("no figures were kept, and the same command begins anew")?;
+                let all = set.trials.len();
+                if last.get().elapsed() >= PAUSE && done < all {
+                    last.set(Instant::now());
+                    let left = start.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
+                    let left = duration(left);
                     say(&format!(
-                        "{}, {name} image: {done} of {}",
-                        set.name,
-                        set.trials.len()
+                        "{}, {name} image: {done} of {all}, {left} left",
+                        set.name
                     ));
                 }
+                Ok(())
             };
             let verdicts = trial::judge(judge, &set.trials, view, &progress)?;
+            let n = plural(verdicts.len() as u64, "pair");
+            say(&format!("{}, {name} image: {n} judged", set.name));
             figures.push(of_set(&set, name, &verdicts));
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::interval::Share;
+use crate::summary::plural;
 
 /// All figures of one panel.
 #[derive(Clone, Debug, Serialize)]
@@ -47,13 +48,19 @@ pub struct Figures {
 impl Report {
     /// The figures as a Markdown table, in percent.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.judge);
+        let mut text = format!(
+            "{}\nin brackets: intervals of 95 %, clustered by image\n",
+            self.judge
+        );
         for figures in &self.figures {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "\n{}, {} image ({} pairs, {} unscored)",
-                figures.set, figures.image, figures.n, figures.unscored
+                "\n{}, {} image ({}, {} unscored)",
+                figures.set,
+                figures.image,
+                plural(figures.n as u64, "pair"),
+                figures.unscored
             );
             let rows = [
                 ("final order right", figures.order),
@@ -71,8 +78,9 @@ impl Report {
                     let value = s.value * 100.0;
                     let _ = writeln!(
                         text,
-                        "  {name:<38} {value:>5.1} %  ({low:.1} to {high:.1}, n = {}, {} images)",
-                        s.n, s.images
+                        "  {name:<38} {value:>5.1} %  ({low:.1} to {high:.1}, n = {}, {})",
+                        s.n,
+                        plural(s.images as u64, "image")
                     );
                 }
             }

@@ -50,7 +50,7 @@ pub(crate) struct Set {
     pub(crate) known: Vec<Known>,
 }
 
-/// Phantoms, and the held-out parts of the data sets where there is a folder of them.
+/// Phantoms, and the held-out parts of the data sets where there is a folder of them; none is empty.
 pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
     let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
     if let Some(data) = &plan.data {
@@ -66,6 +66,7 @@ pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
         }
         sets.push(model_answers(data, plan.limit, &mut images)?);
     }
+    sets.retain(|set| !set.trials.is_empty());
     Ok(sets)
 }
 

@@ -37,12 +37,13 @@ pub(crate) enum View {
     Exchanged,
 }
 
-/// Judges all trials; `None` where there is no verdict.
+/// Judges all trials; `None` where there is no verdict. After each batch `progress` is told how many were
+/// judged, and may end it.
 pub(crate) fn judge(
     judge: &mut dyn Judge,
     trials: &[Trial],
     view: View,
-    progress: &dyn Fn(usize),
+    progress: &dyn Fn(usize) -> Result<()>,
 ) -> Result<Vec<Option<Verdict>>> {
     let mut verdicts = Vec::with_capacity(trials.len());
     let indices: Vec<usize> = (0..trials.len()).collect();
@@ -52,7 +53,7 @@ pub(crate) fn judge(
             .map(|i| job(trials, *i, view))
             .collect::<Result<_>>()?;
         verdicts.extend(judge.judge(&jobs)?.into_iter().map(Result::ok));
-        progress(verdicts.len());
+        progress(verdicts.len())?;
     }
     Ok(verdicts)
 }
@@ -62,7 +63,10 @@ fn job(trials: &[Trial], i: usize, view: View) -> Result<PairJob> {
     let image = match view {
         View::Own => trial.image.clone(),
         View::Blank => blank(&trial.image.decoded)?,
-        View::Exchanged => stranger(trials, i).image.clone(),
+        View::Exchanged => {
+            let other = stranger(trials, i).context("all trials are about one image")?;
+            other.image.clone()
+        }
     };
     let response = |i: usize| Response {
         model: ["a", "b"][i].to_owned(),
@@ -86,14 +90,16 @@ fn job(trials: &[Trial], i: usize, view: View) -> Result<PairJob> {
     })
 }
 
-/// The next trial that is about another image.
-fn stranger(trials: &[Trial], i: usize) -> &Trial {
-    let later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
+/// The next trial that is about another image, if there is one.
+fn stranger(trials: &[Trial], i: usize) -> Option<&Trial> {
     let own = &trials[i];
-    later
-        .into_iter()
-        .find(|other| other.cluster != own.cluster)
-        .unwrap_or(own)
+    let mut later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
+    later.find(|other| other.cluster != own.cluster)
+}
+
+/// Whether images can be exchanged between the trials.
+pub(crate) fn can_exchange(trials: &[Trial]) -> bool {
+    !trials.is_empty() && stranger(trials, 0).is_some()
 }
 
 fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {

@@ -1,7 +1,6 @@
 //! Safetensors files, read tensor by tensor: no more memory than a tensor takes beside what is kept; and
 //! written whole.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +48,10 @@ pub(super) fn read(
 
 /// Writes tensors into a file that is there whole or not at all, and that others may read as far as the
 /// umask lets them: the library's own way of writing gives it to its owner alone.
-pub fn write(tensors: &HashMap<String, Tensor>, path: &Path) -> Result<()> {
+pub fn write<'a>(
+    tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
+    path: &Path,
+) -> Result<()> {
     let bytes = safetensors::serialize(tensors, None)
         .with_context(|| format!("cannot write {}", path.display()))?;
     whole_file::write(path, &bytes)
@@ -89,7 +91,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [tensors, plain] = ["a.safetensors", "b"].map(|name| dir.path().join(name));
         let one = Tensor::new(&[1_f32], &candle::Device::Cpu).unwrap();
-        write(&HashMap::from([("one".to_owned(), one)]), &tensors).unwrap();
+        write([(&"one".to_owned(), &one)], &tensors).unwrap();
         std::fs::write(&plain, "").unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
         assert_eq!(mode(&tensors), mode(&plain));

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::dice::{Dice, dice};
 use super::{Phantom, WrittenResponse, phantom};
 use crate::folder::{list, make};
+use crate::interrupt::Interrupt;
 use crate::whole_file;
 
 /// The file that marks a folder as this generator's.
@@ -26,9 +27,9 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// give equal bytes. An earlier output of this generator in `dir` is replaced.
 ///
 /// # Errors
-/// When `n` is 0, when `dir` holds anything that this generator did not write, and when a file
+/// When `n` is 0, when the person asked to stop, when `dir` holds anything that this generator did not write, and when a file
 /// cannot be written.
-pub fn folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
+pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
         bail!("--n: expected at least 1, got 0\nhint: `--n 12` makes a small demo folder");
     }
@@ -45,6 +46,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
     whole_file::write(&dir.join(MARK), format!("{mark:#}\n").as_bytes())?;
     let mut lines = String::new();
     for index in 0..n {
+        interrupt.check("the folder is not complete, and the same command makes it anew")?;
         let phantom = phantom(seed, index);
         let id = format!("phantom-{seed}-{index:05}");
         let path = images.join(format!("{id}.png"));
@@ -160,6 +162,10 @@ fn defects(response: &WrittenResponse) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
+    fn make_folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
+        folder(dir, n, seed, &Interrupt::default())
+    }
+
     fn bytes(dir: &Path) -> Vec<Vec<u8>> {
         let mut names = list(&dir.join("images")).unwrap();
         names.sort();
@@ -171,16 +177,16 @@ mod tests {
     #[test]
     fn equal_arguments_give_equal_files() {
         let dir = tempfile::tempdir().unwrap();
-        folder(&dir.path().join("a"), 5, 9).unwrap();
-        folder(&dir.path().join("b"), 5, 9).unwrap();
+        make_folder(&dir.path().join("a"), 5, 9).unwrap();
+        make_folder(&dir.path().join("b"), 5, 9).unwrap();
         assert_eq!(bytes(&dir.path().join("a")), bytes(&dir.path().join("b")));
     }
 
     #[test]
     fn an_earlier_output_is_replaced_whole() {
         let dir = tempfile::tempdir().unwrap();
-        folder(dir.path(), 5, 9).unwrap();
-        folder(dir.path(), 2, 8).unwrap();
+        make_folder(dir.path(), 5, 9).unwrap();
+        make_folder(dir.path(), 2, 8).unwrap();
         let mut images = list(&dir.path().join("images")).unwrap();
         images.sort();
         assert_eq!(images, ["phantom-8-00000.png", "phantom-8-00001.png"]);
@@ -192,7 +198,7 @@ mod tests {
     fn a_folder_of_something_else_is_refused_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
-        let error = folder(dir.path(), 2, 8).unwrap_err().to_string();
+        let error = make_folder(dir.path(), 2, 8).unwrap_err().to_string();
         assert!(
             error.contains("--out") && error.contains("hint:"),
             "{error}"
@@ -203,14 +209,14 @@ mod tests {
     #[test]
     fn no_cases_at_all_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(folder(&dir.path().join("new"), 0, 1).is_err());
+        assert!(make_folder(&dir.path().join("new"), 0, 1).is_err());
         assert!(!dir.path().join("new").exists());
     }
 
     #[test]
     fn a_case_has_the_fields_of_the_case_form() {
         let dir = tempfile::tempdir().unwrap();
-        folder(dir.path(), 3, 4).unwrap();
+        make_folder(dir.path(), 3, 4).unwrap();
         let cases = fs::read_to_string(dir.path().join("cases.jsonl")).unwrap();
         for line in cases.lines() {
             let case: Value = serde_json::from_str(line).unwrap();

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::REWARD_TOKENS;
 use super::negative::{Negative, Ratings, negative};
 use crate::folder::{list, make};
+use crate::interrupt::Interrupt;
 use crate::panel::MEMBERS;
 use crate::phantoms::{Phantom, phantom};
 use crate::whole_file;
@@ -99,9 +100,9 @@ fn text(pieces: &[Piece]) -> String {
 /// Writes the preferences. Equal plans give equal bytes.
 ///
 /// # Errors
-/// When there is nothing to write, when the folder holds something else, and when a file cannot
+/// When there is nothing to write, when the person asked to stop, when the folder holds something else, and when a file cannot
 /// be written.
-pub fn folder(plan: &PreferencePlan) -> Result<Written> {
+pub fn folder(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
     if plan.n == 0 || plan.ways.is_empty() {
         bail!("--n 0 or no --negatives: nothing to write\nhint: `--n 100` makes up to 400 pairs");
     }
@@ -112,6 +113,7 @@ pub fn folder(plan: &PreferencePlan) -> Result<Written> {
     };
     let (mut lines, mut written) = (String::new(), Written::default());
     for index in 0..plan.n {
+        interrupt.check("the folder is not complete, and the same command makes it anew")?;
         let phantom = phantom(plan.seed, index);
         let id = format!("phantom-{}-{index:05}", plan.seed);
         let image = format!("images/{id}.png");
@@ -191,6 +193,10 @@ mod tests {
 
     use super::*;
 
+    fn made(plan: &PreferencePlan) -> Result<Written> {
+        folder(plan, &Interrupt::default())
+    }
+
     fn plan(out: &Path) -> PreferencePlan {
         PreferencePlan {
             out: out.to_owned(),
@@ -205,7 +211,7 @@ mod tests {
     #[test]
     fn every_line_is_a_prompt_with_a_better_and_a_worse_continuation() {
         let dir = tempfile::tempdir().unwrap();
-        let written = folder(&plan(&dir.path().join("a"))).unwrap();
+        let written = made(&plan(&dir.path().join("a"))).unwrap();
         assert_eq!(written.pairs + written.left_out, 24);
         assert!(written.pairs > 20);
         let read = |name: &str| fs::read_to_string(dir.path().join(name).join(FILE)).unwrap();
@@ -230,13 +236,13 @@ mod tests {
                 rejected.matches("Score:").count()
             );
         }
-        folder(&plan(&dir.path().join("b"))).unwrap();
+        made(&plan(&dir.path().join("b"))).unwrap();
         assert_eq!(lines, read("b"));
         let fewer = PreferencePlan {
             n: 2,
             ..plan(&dir.path().join("b"))
         };
-        folder(&fewer).unwrap();
+        made(&fewer).unwrap();
         assert_eq!(list(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
@@ -244,7 +250,7 @@ mod tests {
     fn a_folder_of_something_else_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
-        let error = folder(&plan(dir.path())).unwrap_err().to_string();
+        let error = made(&plan(dir.path())).unwrap_err().to_string();
         assert!(
             error.contains("--out") && error.contains("hint:"),
             "{error}"
@@ -258,7 +264,7 @@ mod tests {
         let image = dir.path().join("images/phantom-3-00000.png");
         fs::create_dir(dir.path().join("images")).unwrap();
         fs::write(&image, "mine").unwrap();
-        assert!(folder(&plan(dir.path())).is_err());
+        assert!(made(&plan(dir.path())).is_err());
         assert_eq!(fs::read_to_string(&image).unwrap(), "mine");
     }
 }

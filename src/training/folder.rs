@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn refusal<T>(result: Result<T>) -> String {
-        result.err().expect("a refusal").to_string()
+        result.map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]

@@ -27,6 +27,21 @@ fn phantoms_can_be_judged() {
 }
 
 #[test]
+fn preferences_are_not_taken_for_cases() {
+    let folder = Folder::empty();
+    let made = folder.run(&["data", "preferences", "--out", "pref", "--n", "2"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let said = folder.run(&["data", "check", "pref"]);
+    assert_eq!(said.code, 2);
+    assert!(
+        said.err.contains("preferences.jsonl holds preferences"),
+        "{}",
+        said.err
+    );
+    assert!(!said.err.contains("give that file"), "{}", said.err);
+}
+
+#[test]
 fn check_lists_every_problem_with_its_line() {
     let folder = Folder::of(4);
     let said = folder.run(&["data", "check", "cases"]);

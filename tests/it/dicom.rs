@@ -90,6 +90,22 @@ fn what_is_not_there_is_refused_in_words_of_our_own() {
 }
 
 #[test]
+fn a_stream_deeper_than_its_samples_is_refused() {
+    let deep = object("jpeg2000.dcm");
+    assert!(see(&deep, &View::default()).is_ok());
+    // Bits allocated, bits stored and the highest bit: of 16 bits, which the stream keeps.
+    let mut shallow = deep;
+    for (element, from, to) in [(0, 16, 8), (1, 16, 8), (2, 15, 7)] {
+        let mut wanted = vec![0x28, 0, element, 1, b'U', b'S', 2, 0, from, 0];
+        let at = shallow.windows(10).position(|w| w == wanted).unwrap();
+        wanted[8] = to;
+        shallow[at..at + 10].copy_from_slice(&wanted);
+    }
+    let error = see(&shallow, &View::default()).unwrap_err().to_string();
+    assert!(error.contains("cannot be decoded"), "{error}");
+}
+
+#[test]
 fn broken_objects_are_errors_and_name_nobody() {
     let mut names: Vec<PathBuf> = std::fs::read_dir(golden())
         .unwrap()

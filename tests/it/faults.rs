@@ -159,6 +159,66 @@ fn a_fault_is_told_once_and_is_no_case() {
 }
 
 #[test]
+fn faults_of_answers_heed_the_limit() {
+    let folder = table(3, &["a", "b"]);
+    let mut lines = folder.read("cases/answers/b.jsonl");
+    // A second answer to a question that is judged, one to a later one, and a line of no model.
+    lines += &answer(0, "again");
+    lines += &answer(2, "again");
+    lines += "{\"question_id\": 2, \"text\": \"x\", \"model_id\": 1}\n";
+    folder.write("cases/answers/b.jsonl", &lines);
+    let one = summary(&folder, "one", &["--limit", "1"]);
+    assert_eq!(
+        (&one["counts"]["records"], &one["counts"]["left_out"]),
+        (&json!(2), &json!(1))
+    );
+    let records = folder.records("one");
+    assert_eq!(
+        (&records[0]["file"], &records[0]["line"]),
+        (&json!("answers/b.jsonl"), &json!(4))
+    );
+    let all = summary(&folder, "all", &[]);
+    assert_eq!(all["counts"]["left_out"], 3);
+}
+
+#[test]
+fn answers_to_rows_that_are_broken_are_not_of_no_case() {
+    let folder = table(4, &["a", "b"]);
+    // A row too long, one without a question, one whose id is lost; and an answer of no case.
+    folder.write(
+        "cases/questions.csv",
+        "id,image,question\n0,,q?\n1,,q?,more\n2,,\n,,q?\n",
+    );
+    let said = folder.judge("out", &[]);
+    assert!(!said.err.contains("of no case"), "{}", said.err);
+    let lines = folder.read("cases/answers/a.jsonl") + &answer(9, "x");
+    folder.write("cases/answers/a.jsonl", &lines);
+    let said = folder.judge("more", &[]);
+    assert!(said.err.contains("1 answer of no case"), "{}", said.err);
+}
+
+#[test]
+fn nothing_judged_says_the_commonest_reason_and_how_to_check_it() {
+    let folder = table(3, &["a", "b"]);
+    for model in ["a", "b"] {
+        let lines: String = (7..9).map(|i| answer(i, "x")).collect();
+        folder.write(&format!("mine/{model}.jsonl"), &lines);
+        std::fs::remove_file(folder.path(&format!("cases/answers/{model}.jsonl"))).unwrap();
+    }
+    // One fault that is not the others', and comes first.
+    folder.write(
+        "cases/questions.csv",
+        "id,image,question\n0,,q?,more\n1,,q?\n2,,q?\n",
+    );
+    let said = folder.judge("out", &["--answers", "mine"]);
+    assert_eq!(said.code, 2);
+    let reason = "because: of 2 of them: none of the 2 models has an answer to question_id 1\n";
+    assert!(said.err.contains(reason), "{}", said.err);
+    let check = "hint: `acem3 data check cases --answers mine` says what is wrong with each\n";
+    assert!(said.err.contains(check), "{}", said.err);
+}
+
+#[test]
 fn nothing_judged_says_the_first_reason_and_is_not_done() {
     let folder = Folder::of(2);
     let said = folder.judge("out", &["--baseline", "nomodel"]);
@@ -187,6 +247,7 @@ fn models_need_names_and_names_cannot_move_the_cursor() {
     let folder = Folder::of(3);
     let mut cases: Vec<_> = (0..3).map(case).collect();
     cases[0]["responses"][1]["model"] = json!("");
+    cases[0]["id"] = json!("\u{202e}turned");
     cases[1]["responses"][1]["model"] = json!("x\u{1b}[2J");
     cases[2]["id"] = json!("z\u{7}");
     cases[2]["question"] = json!("");
@@ -201,7 +262,9 @@ fn models_need_names_and_names_cannot_move_the_cursor() {
     let check = folder.run(&["data", "check", "cases"]);
     for text in [&said.out, &said.err, &check.out] {
         assert!(
-            !text.chars().any(|c| c.is_control() && c != '\n'),
+            !text
+                .chars()
+                .any(|c| c.is_control() && c != '\n' || c == '\u{202e}'),
             "{text:?}"
         );
     }

@@ -20,6 +20,8 @@ mod embedded;
 #[cfg(test)]
 mod encoders;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod engine;
 mod examples;
 #[cfg(test)]

@@ -47,7 +47,8 @@ fn a_second_run_reuses_everything() {
     let before = folder.read("out/records.jsonl");
     let said = folder.judge("out", &[]);
     assert!(
-        said.out.contains("reused    4 of 4 from an earlier run"),
+        said.out
+            .contains("reused    4 of 4 verdicts, from an earlier run"),
         "{}",
         said.out
     );
@@ -73,7 +74,7 @@ fn a_killed_run_resumed_equals_an_uninterrupted_one() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(
         said.out
-            .contains(&format!("of {CASES} from an earlier run")),
+            .contains(&format!("of {CASES} verdicts, from an earlier run")),
         "{}",
         said.out
     );

@@ -203,6 +203,8 @@ fn named(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeEr
                 "none of its {} windows has the name that --window gives",
                 windows.len()
             ),
-            hint: "give CENTER,WIDTH, as in --window=-600,1500, or auto or file",
+            hint: "--window holds for every image of a run: give CENTER,WIDTH, as in \
+                   --window=-600,1500, or auto or file, or judge images without such a window in a \
+                   run of their own",
         })
 }

@@ -81,6 +81,11 @@ impl PixelDataReader for Jpeg2000 {
                 && size.components == samples,
             "the codestream is of another size"
         );
+        // What does not fit into the bytes of a sample would come out as something else.
+        ensure_whatever!(
+            u16::from(size.bits) <= allocated,
+            "the codestream is deeper than the object says"
+        );
         let image = Image::new(stream, &DecodeSettings::default())
             .whatever_context("the codestream's header")?;
         let mut context = DecoderContext::default();

@@ -1,5 +1,6 @@
 //! What of an object is looked at: the frame, and the window of grey values.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,18 @@ impl FromStr for Window {
     }
 }
 
+impl fmt::Display for Window {
+    /// Writes what [`FromStr`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => f.write_str("file"),
+            Self::Auto => f.write_str("auto"),
+            Self::Of { center, width } => write!(f, "{center},{width}"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
 impl View {
     /// The frame to look at, counted from one.
     pub(super) fn frame_of(&self, frames: u32) -> Result<u32, DecodeError> {
@@ -108,7 +121,8 @@ impl View {
             Some(frame) if (1..=frames).contains(&frame) => Ok(frame),
             Some(frame) => Err(DecodeError::View {
                 what: format!("it has no frame {frame}, its frames are 1 to {frames}"),
-                hint: "name one of them with --frame, or leave it out for the middle one",
+                hint: "--frame holds for every image of a run: leave it out for the middle frames, or \
+                       judge images with fewer frames in a run of their own",
             }),
         }
     }
@@ -118,7 +132,8 @@ impl View {
 pub(super) fn unwindowed() -> DecodeError {
     DecodeError::View {
         what: "it is in colour, and only grey values have a window".to_owned(),
-        hint: "leave --window out, or set it to file",
+        hint: "--window holds for every image of a run: judge images in colour in a run of their own, \
+               without it",
     }
 }
 
@@ -137,6 +152,9 @@ mod tests {
         );
         assert_eq!(" auto ".parse(), Ok(Window::Auto));
         assert_eq!("Lung".parse(), Ok(Window::Named("Lung".into())));
+        for same in ["-600.5,1500", "auto", "file", "Lung"] {
+            assert_eq!(same.parse::<Window>().unwrap().to_string(), same);
+        }
         for bad in ["", "1,", "1,0", "a,b", "NaN,2", "1,inf"] {
             assert!(bad.parse::<Window>().is_err(), "{bad}");
         }
