@@ -10,5 +10,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let part = path.with_extension("part");
     fs::write(&part, bytes)
         .and_then(|()| fs::rename(&part, path))
-        .with_context(|| format!("cannot write {}", path.display()))
+        .with_context(|| {
+            format!(
+                "cannot write {}\nhint: make sure that there is room and that you may write there",
+                path.display()
+            )
+        })
 }

@@ -183,8 +183,7 @@ fn make_room(out: &Path) -> Result<()> {
     }
     make(&images)?;
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
-    let path = out.join(FILE);
-    fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))
+    whole_file::write(&out.join(FILE), b"")
 }
 
 #[cfg(test)]
