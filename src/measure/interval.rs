@@ -53,7 +53,9 @@ pub fn share(values: &[(String, f64)]) -> Option<Share> {
         n,
         images,
     };
-    let equal = clusters.iter().all(|sums| mean(*sums) == value);
+    let equal = clusters
+        .iter()
+        .all(|sums| (mean(*sums) - value).abs() < 1e-12);
     if images < FEW || equal {
         return Some(whole(wilson(value, images as f64)));
     }
