@@ -113,6 +113,7 @@ fn pair(line: &str, number: usize, base: &Path) -> Result<PreferencePair> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interrupt::Interrupt;
     use crate::preferences::{Negative, PreferencePlan, folder};
     use acem3_experts::prompt::Layout;
 
@@ -127,7 +128,7 @@ mod tests {
             layout: Layout::CaseFirst,
             reward_tokens: false,
         };
-        let written = folder(&plan).unwrap();
+        let written = folder(&plan, &Interrupt::default()).unwrap();
         let (pairs, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
         assert_eq!(pairs.len() as u64, written.pairs);
         assert!(

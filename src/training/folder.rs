@@ -82,7 +82,8 @@ fn is_learned(name: &str) -> bool {
 /// Removes what a start that learned nothing has left: it would be taken for that of the next one.
 fn forget(out: &Path) -> Result<()> {
     let left = |name: &String| {
-        [DATA, TOKENIZER_FILE].contains(&name.as_str()) || name.ends_with(".metrics.jsonl")
+        let ends = [".metrics.jsonl", ".rows", ".rows.json"];
+        [DATA, TOKENIZER_FILE].contains(&name.as_str()) || ends.iter().any(|e| name.ends_with(e))
     };
     for name in list(out)?.into_iter().filter(left) {
         let path = out.join(name);

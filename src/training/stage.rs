@@ -259,6 +259,12 @@ impl Stage<'_> {
         }
         let weight = f64::max(weight, 1e-9);
         let (loss, accuracy) = (sum / weight, hits.0 / f64::max(hits.1, 1.0));
+        if !loss.is_finite() {
+            bail!(
+                "{}: the validation loss is {loss} at step {step}",
+                self.name
+            );
+        }
         let mut figures = vec![("validation_loss", loss), ("validation_accuracy", accuracy)];
         let mut remark = practice.remark(&examples)?;
         if self.lectern.settings.kind.prefers() {

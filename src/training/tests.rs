@@ -6,6 +6,7 @@ use std::time::Duration;
 use acem3_experts::prompt::{BranchPrompts, JudgeInput, Rubric, Slot, TokenStep};
 use acem3_experts::train::{Batch, Given, Sequence, Student};
 use acem3_experts::{BranchJudge, TextTokenizer};
+use acem3_vision::VisionConfig;
 use candle::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -87,7 +88,7 @@ fn mini(name: &str) -> std::path::PathBuf {
 }
 
 fn tokenizer() -> TextTokenizer {
-    TextTokenizer::parse(&std::fs::read(mini("tokenizer.json")).unwrap()).unwrap()
+    TextTokenizer::parse(&std::fs::read(mini(TOKENIZER_FILE)).unwrap()).unwrap()
 }
 
 fn scribe(config: &TrainConfig) -> Scribe {
@@ -95,25 +96,28 @@ fn scribe(config: &TrainConfig) -> Scribe {
 }
 
 /// Trains in a folder; false where it was interrupted.
-fn run(out: &Path, interrupt: &Interrupt) -> bool {
+fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> {
     let paths = TrainPaths {
         out: out.to_owned(),
         data: None,
     };
-    let config = config();
-    if !out.exists() {
-        std::fs::create_dir(out).unwrap();
-        folder::same_training(&config, out).unwrap();
-        std::fs::copy(mini("tokenizer.json"), out.join("tokenizer.json")).unwrap();
-    }
-    train(&config, &paths, &Live::new(true, interrupt.clone())).unwrap()
+    train(config, &paths, &Live::new(true, interrupt.clone()))
+}
+
+/// The folder of a training that has the tokenizer of the embedded panel.
+fn prepared(config: &TrainConfig, out: &Path) {
+    drop(folder::take(config, out).unwrap());
+    std::fs::copy(mini(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
 }
 
 #[test]
 fn an_interrupted_training_of_preferences_ends_as_one_that_was_not() {
     let dir = tempfile::tempdir().unwrap();
     let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
-    assert!(run(&whole, &Interrupt::default()));
+    let config = config();
+    prepared(&config, &whole);
+    prepared(&config, &broken);
+    assert!(run(&config, &whole, &Interrupt::default()).unwrap());
     let interrupt = Interrupt::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -123,9 +127,9 @@ fn an_interrupted_training_of_preferences_ends_as_one_that_was_not() {
             }
             interrupt.request();
         });
-        run(&broken, &interrupt);
+        run(&config, &broken, &interrupt).unwrap();
     });
-    assert!(run(&broken, &Interrupt::default()));
+    assert!(run(&config, &broken, &Interrupt::default()).unwrap());
     let panel = |folder: &Path, file: &str| std::fs::read(folder.join("panel").join(file)).unwrap();
     let files = MEMBERS.map(|member| format!("{member}.safetensors"));
     for file in files
@@ -253,4 +257,35 @@ fn a_preferred_text_begins_as_it_will_be_judged() {
     };
     let tasks = judge.unwrap().tasks(&input, None, &tokenizer()).unwrap();
     assert_eq!(tasks[0].format[0], TokenStep::Feed(fed.clone()));
+}
+
+/// A training of one small stage, with the tokenizer of the embedded panel at hand.
+fn supervised(rate: f64, out: &Path) -> TrainConfig {
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
+    let mut config = TrainConfig::read(&assets.join("train.toml")).unwrap();
+    config.stages.drain(..2);
+    config.stages.truncate(1);
+    let stage = &mut config.stages[0];
+    (stage.steps, stage.batch, stage.warmup, stage.rate) = (2, 1, 0, rate);
+    config.trunk_layers = 1;
+    let decoder = &mut config.model.decoder;
+    (decoder.num_hidden_layers, decoder.intermediate_size) = (2, 8);
+    config.model.vision = VisionConfig {
+        num_hidden_layers: 1,
+        intermediate_size: 8,
+        ..config.model.vision
+    };
+    prepared(&config, out);
+    config
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_the_engine_s_and_blocks_no_mended_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path();
+    let error = run(&supervised(1e38, out), out, &Interrupt::default()).unwrap_err();
+    assert!(error.downcast_ref::<Stopped>().is_some(), "{error:#}");
+    assert!(format!("{error:#}").contains("NaN"), "{error:#}");
+    assert!(run(&supervised(1e-4, out), out, &Interrupt::default()).unwrap());
+    assert!(out.join("panel/panel.toml").is_file());
 }
