@@ -19,6 +19,7 @@ use crate::examples::{
     ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
 };
 use crate::images::Images;
+use crate::key::Digest;
 use crate::phantoms::rules::phrase;
 use crate::phantoms::table::RULES;
 use crate::phantoms::{Claim, Defect, style};
@@ -108,6 +109,48 @@ impl RealLessons {
             .flat_map(|i| [i.question.clone(), format!(" {}", i.answer)]);
         let answers = self.model_pairs.iter().flat_map(|p| p.responses.iter());
         rows.chain(answers.map(|r| r.text.clone()))
+    }
+
+    /// The hash of all of it, images as a panel sees them.
+    pub(super) fn digest(&self) -> Digest {
+        let texts = |item: &RealItem| {
+            let known = [&item.organ, &item.modality].map(|name| name.clone().unwrap_or_default());
+            let [organ, modality] = known;
+            let (question, answer) = (item.question.clone(), item.answer.clone());
+            let (set, image, group) = (item.dataset, item.image_key.clone(), item.group.clone());
+            [
+                set.to_owned(),
+                image,
+                question,
+                answer,
+                group,
+                organ + &modality,
+            ]
+        };
+        let compared = |pair: &ModelPair| {
+            let [first, second] = pair.responses.each_ref().map(|r| r.text.clone());
+            let better = pair.better.to_string();
+            let (image, question) = (pair.image_key.clone(), pair.question.clone());
+            [
+                image,
+                question,
+                pair.reference.clone(),
+                first,
+                second,
+                better,
+            ]
+        };
+        let rows = self.items.iter().map(texts);
+        let mut parts: Vec<String> = rows
+            .chain(self.model_pairs.iter().map(compared))
+            .flatten()
+            .collect();
+        let images: BTreeMap<&String, &Pixels> = self.images.iter().collect();
+        for (key, pixels) in images {
+            let bytes: Vec<u8> = pixels.iter().copied().flat_map(f32::to_le_bytes).collect();
+            parts.extend([key.clone(), Digest::of(&bytes).to_string()]);
+        }
+        Digest::of(parts.join("\0").as_bytes())
     }
 
     /// Every answer.

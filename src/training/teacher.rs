@@ -63,10 +63,9 @@ impl Teacher {
         classes
     }
 
-    /// The hash of the real questions and answers, where there are any.
+    /// The hash of the real data, where there are any.
     pub(super) fn data(&self) -> Option<Digest> {
-        let texts: Vec<String> = self.real.as_ref()?.texts().collect();
-        Some(Digest::of(texts.join("\n").as_bytes()))
+        self.real.as_ref().map(RealLessons::digest)
     }
 
     /// Texts for the tokenizer.

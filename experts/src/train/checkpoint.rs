@@ -41,7 +41,11 @@ pub fn save_checkpoint(
         );
     }
     let partial = path.with_extension("partial");
+    // The library's own way of writing gives a file to its owner alone, whatever the umask says.
+    let made = fs::File::create(&partial).and_then(|file| file.metadata());
+    let readers = made.map_err(|e| failed(&partial, &e))?.permissions();
     candle::safetensors::save(&tensors, &partial).map_err(|e| failed(&partial, &e))?;
+    fs::set_permissions(&partial, readers).map_err(|e| failed(&partial, &e))?;
     fs::rename(&partial, path).map_err(|e| failed(path, &e))
 }
 
