@@ -4,11 +4,13 @@
 
 mod data;
 mod encoders;
+mod metrics;
 mod panel;
 mod train;
 
 pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs};
 pub use encoders::EncodersArgs;
+pub use metrics::{MetricsArgs, TableFormat};
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
 
@@ -73,6 +75,9 @@ pub enum Command {
     /// Compare vision encoders under one budget
     #[command(after_help = encoders::EXAMPLES)]
     Encoders(EncodersArgs),
+    /// Compare every answer with its case's reference: exact match, F1, BLEU, ROUGE and others
+    #[command(after_help = metrics::EXAMPLES)]
+    Metrics(MetricsArgs),
     /// Say what a panel is made of
     Panel(PanelArgs),
 }

@@ -17,7 +17,8 @@
 //!
 //! Beside it: [`phantoms`] (images whose right verdict is known), [`examples`] (real questions with a
 //! known better answer), [`training`] (panels from nothing), [`measure`] (what a panel is worth), [`encoders`] (vision
-//! encoders compared).
+//! encoders compared),
+//! [`text_metrics`] (baselines beside the judge).
 //!
 //! Files, data sets and the terminal exist in this crate alone.
 
@@ -53,6 +54,7 @@ pub mod run;
 pub mod scripted;
 pub mod summary;
 pub mod tally;
+pub mod text_metrics;
 pub mod threads;
 pub mod torn;
 pub mod training;

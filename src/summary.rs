@@ -227,12 +227,12 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Never rounded up: 99.9 % of coverage is not all.
-fn percent_down(part: f64) -> f64 {
+pub(crate) fn percent_down(part: f64) -> f64 {
     (100.0 * part + 1e-9).floor()
 }
 
 /// Rows as aligned columns: the first to the left, the others, which are numbers, to the right.
-fn columns(rows: &[Vec<String>]) -> String {
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter()
             .filter_map(|row| row.get(column))

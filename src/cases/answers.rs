@@ -261,7 +261,10 @@ impl Answers {
 /// A line of an answers file that cannot be used.
 fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> Problem {
     Problem {
-        loss: Loss::Response(Vec::new()),
+        loss: Loss::Response {
+            model: None,
+            pairs: Box::default(),
+        },
         ..Problem::parse(path, line, question, fault)
     }
 }

@@ -107,16 +107,21 @@ pub struct Problem {
 pub enum Loss {
     /// A whole case. Its models are named where they are known.
     Case(Vec<String>),
-    /// A response of a case that follows: these pairs cannot be judged, the others can. There are
-    /// none where the line of an answers file was needed by no case.
-    Response(Vec<[String; 2]>),
+    /// A response of a case that follows.
+    Response {
+        /// Whose it is; `None` for a fault that costs no answer, as a line of an answers file that
+        /// was needed by no case.
+        model: Option<Box<str>>,
+        /// The pairs that cannot be judged without it; the others can.
+        pairs: Box<[[String; 2]]>,
+    },
 }
 
 impl Problem {
     /// The pairs that are lost.
     pub fn pairs(&self) -> Vec<[String; 2]> {
         match &self.loss {
-            Loss::Response(pairs) => pairs.clone(),
+            Loss::Response { pairs, .. } => pairs.to_vec(),
             Loss::Case(models) => {
                 let later = |(i, a): (usize, &String)| {
                     let a = a.clone();
@@ -134,7 +139,15 @@ impl Problem {
     pub fn models(&self) -> &[String] {
         match &self.loss {
             Loss::Case(models) => models,
-            Loss::Response(_) => &[],
+            Loss::Response { .. } => &[],
+        }
+    }
+
+    /// The model whose response to a case that follows is lost.
+    pub fn lost_response(&self) -> Option<&str> {
+        match &self.loss {
+            Loss::Response { model, .. } => model.as_deref(),
+            Loss::Case(_) => None,
         }
     }
 

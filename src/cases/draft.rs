@@ -95,14 +95,22 @@ impl Assembly {
             ..Problem::parse(&file, case.line, Some(case.id.clone()), fault)
         };
         let completed = self.complete(&mut case, &keys, &mut faults);
-        let told = faults.into_iter().map(|fault| (fault, Vec::new()));
+        let told = faults.into_iter().map(|message| Loose {
+            message,
+            model: None,
+            pairs: Box::default(),
+        });
         let (lost, end) = match completed {
             Ok(lost) => (lost, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let entries = told
-            .chain(lost)
-            .map(|(fault, pairs)| Err(problem(&case, fault, Loss::Response(pairs))));
+        let entries = told.chain(lost).map(
+            |Loose {
+                 message,
+                 model,
+                 pairs,
+             }| Err(problem(&case, message, Loss::Response { model, pairs })),
+        );
         let repeated = self.answers.unusable().repetitions(&keys);
         let mut entries: Vec<Entry> = repeated.into_iter().map(Err).chain(entries).collect();
         entries.push(match end {
@@ -146,7 +154,7 @@ impl Assembly {
         }
         let lost = leave_out(case, lost);
         self.check_number(case).map_err(|fault| {
-            let mut all: Vec<&str> = lost.iter().map(|(message, _)| message.as_str()).collect();
+            let mut all: Vec<&str> = lost.iter().map(|l| l.message.as_str()).collect();
             all.dedup();
             match all.as_slice() {
                 [] => fault,
@@ -192,8 +200,15 @@ impl Assembly {
     }
 }
 
-/// What is wrong with a response that is left out, and the pairs that are lost by it.
-type Loose = (String, Vec<[String; 2]>);
+/// A response or another part that is left out.
+struct Loose {
+    /// What is wrong with it.
+    message: String,
+    /// The model whose response it is.
+    model: Option<Box<str>>,
+    /// The pairs that are lost by it.
+    pairs: Box<[[String; 2]]>,
+}
 
 /// Takes the lost responses out of a case, with their labels.
 fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
@@ -213,7 +228,12 @@ fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
         labels::keep(labels, &kept);
     }
     case.responses.retain(|r| gone(&r.model).is_none());
-    lost.into_iter().map(|l| l.message).zip(pairs).collect()
+    let loose = |(lost, pairs): (Lost, Vec<_>)| Loose {
+        message: lost.message,
+        model: Some(lost.model.into()),
+        pairs: pairs.into(),
+    };
+    lost.into_iter().zip(pairs).map(loose).collect()
 }
 
 /// Checks the responses that came with the case; those without an answer are lost.

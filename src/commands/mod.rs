@@ -3,6 +3,7 @@
 mod data;
 mod encoders;
 mod judge;
+mod metrics;
 mod panel;
 mod train;
 
@@ -21,6 +22,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Judge(args) => judge::run(args, cli.verbosity),
         Command::Data(args) => data::run(args, cli.verbosity),
         Command::Encoders(args) => encoders::run(args, cli.verbosity),
+        Command::Metrics(args) => metrics::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
         Command::Panel(args) => panel::run(args, cli.verbosity),
     }

@@ -1,0 +1,77 @@
+//! Closed questions: those with a known short list of answers.
+
+use serde_json::{Map, Value};
+
+use super::words::words;
+
+/// Whether a question is closed: as the data set says in `answer_type`, else whether the reference is
+/// yes or no. `None` where neither is known.
+pub fn is_closed(meta: &Map<String, Value>, reference: Option<&str>) -> Option<bool> {
+    let said = meta.get("answer_type").and_then(Value::as_str);
+    match said.map(|kind| kind.trim().to_lowercase()).as_deref() {
+        Some("closed") => Some(true),
+        Some("open") => Some(false),
+        _ => reference.map(|text| yes_no(&words(text)).is_some()),
+    }
+}
+
+/// Whether an answer to a closed question is right. Where the reference is yes or no, the first of
+/// these two words in the answer decides; an answer with neither is wrong. Any other reference must
+/// stand in the answer, word by word.
+pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
+    if let Some(right) = yes_no(reference) {
+        let first = answer.iter().find_map(|word| said(word));
+        return first == Some(right);
+    }
+    answer
+        .windows(reference.len().max(1))
+        .any(|part| part == reference)
+}
+
+/// What the words say, if they are yes or no and nothing else.
+fn yes_no(words: &[String]) -> Option<bool> {
+    match words {
+        [word] => said(word),
+        _ => None,
+    }
+}
+
+fn said(word: &str) -> Option<bool> {
+    match word {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn right(answer: &str, reference: &str) -> bool {
+        is_right(&words(answer), &words(reference))
+    }
+
+    /// Published code looks for the letters `no` anywhere: in "normal", "not", "noted".
+    #[test]
+    fn yes_and_no_are_words_and_the_first_decides() {
+        assert!(right("Yes, it is.", "yes"));
+        assert!(right("No. Nothing abnormal.", "No"));
+        assert!(!right("There is no fracture, yes.", "yes"));
+        assert!(!right("A normal chest is noted.", "no"));
+        assert!(!right("", "no"));
+        assert!(right("It is an MRI of the left lung.", "Left lung"));
+        assert!(!right("It is the left upper lung.", "left lung"));
+        assert!(!right("CT", "MRI"));
+    }
+
+    #[test]
+    fn the_data_set_says_which_questions_are_closed() {
+        let meta = |kind: &str| Map::from_iter([("answer_type".to_owned(), kind.into())]);
+        assert_eq!(is_closed(&meta("CLOSED "), Some("left")), Some(true));
+        assert_eq!(is_closed(&meta("OPEN"), Some("yes")), Some(false));
+        assert_eq!(is_closed(&Map::new(), Some("Yes.")), Some(true));
+        assert_eq!(is_closed(&meta("other"), Some("yes, left")), Some(false));
+        assert_eq!(is_closed(&Map::new(), None), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! The metrics that need nothing but the two texts.
+
+use super::answer::Answer;
+use super::bleu::{BleuCounts, ORDERS};
+use super::closed::is_right;
+use super::metric::Metric;
+use super::outcome::{Outcome, Scores, Why};
+use super::overlap::{Agreement, Pair};
+use super::words::words;
+use super::{llava_med, mteval, rouge};
+
+const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
+
+/// What the user may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether ROUGE compares stems of words.
+    pub stemmed: bool,
+}
+
+/// Numbers, each under the name of its column.
+pub(super) type Values = Vec<(&'static str, f64)>;
+
+/// The scores of an answer.
+pub fn score(answer: &Answer, metrics: &[Metric], settings: Settings) -> Scores {
+    let mut scores = Scores::default();
+    for metric in metrics {
+        if !metric.is_about(answer.closed) {
+            scores.add_all(*metric, Outcome::Elsewhere);
+            continue;
+        }
+        let reference = answer.reference.as_deref();
+        let found = reference.ok_or(Why::NoReference).and_then(|reference| {
+            values(*metric, [&answer.text, reference], settings, &mut scores)
+        });
+        match found {
+            Ok(values) => scores.add_values(values),
+            Err(why) => scores.add_all(*metric, Outcome::Uncounted(why)),
+        }
+    }
+    scores
+}
+
+/// What a metric gives for an answer and its reference.
+fn values(
+    metric: Metric,
+    texts: [&str; 2],
+    settings: Settings,
+    scores: &mut Scores,
+) -> Result<Values, Why> {
+    let seen = |lists: [Vec<String>; 2]| match lists {
+        [_, wanted] if wanted.is_empty() => Err(Why::NoWords),
+        lists => Ok(lists),
+    };
+    Ok(match metric {
+        Metric::Em => {
+            let [said, wanted] = seen(texts.map(words))?;
+            vec![("exact_match", share(said == wanted))]
+        }
+        Metric::Closed => {
+            let [said, wanted] = seen(texts.map(words))?;
+            vec![("closed_accuracy", share(is_right(&said, &wanted)))]
+        }
+        Metric::OpenRecall => {
+            let [said, wanted] = seen(texts.map(words))?;
+            let recall = Pair::new(&said, &wanted).agreement(1).recall;
+            vec![("open_recall", recall)]
+        }
+        Metric::F1 => {
+            let [said, wanted] = seen(texts.map(words))?;
+            let found = Pair::new(&said, &wanted).agreement(1);
+            parts(["f1", "f1_precision", "f1_recall"], found)
+        }
+        Metric::Bleu => {
+            let [said, wanted] = seen(texts.map(mteval::tokens))?;
+            let counts = BleuCounts::of(&Pair::new(&said, &wanted));
+            scores.bleu = Some(counts);
+            let orders = (1..).zip(BLEU);
+            orders.map(|(n, name)| (name, counts.sentence(n))).collect()
+        }
+        Metric::Rouge => {
+            let [said, wanted] = seen(texts.map(|text| rouge::tokens(text, settings.stemmed)))?;
+            of_rouge(&Pair::new(&said, &wanted))
+        }
+        Metric::LlavaMedClosed => {
+            let right = llava_med::closed(texts[0], texts[1]).ok_or(Why::LeftOut)?;
+            vec![("llava_med_closed", share(right))]
+        }
+        Metric::LlavaMedRecall => {
+            vec![("llava_med_recall", llava_med::recall(texts[0], texts[1]))]
+        }
+    })
+}
+
+fn of_rouge(pair: &Pair) -> Values {
+    [
+        parts(
+            ["rouge1", "rouge1_precision", "rouge1_recall"],
+            pair.agreement(1),
+        ),
+        parts(
+            ["rouge2", "rouge2_precision", "rouge2_recall"],
+            pair.agreement(2),
+        ),
+        parts(
+            ["rougeL", "rougeL_precision", "rougeL_recall"],
+            rouge::rouge_l(pair),
+        ),
+    ]
+    .concat()
+}
+
+/// The names in the order F1, precision, recall.
+fn parts([f1, precision, recall]: [&'static str; 3], found: Agreement) -> Values {
+    vec![
+        (f1, found.f1),
+        (precision, found.precision),
+        (recall, found.recall),
+    ]
+}
+
+fn share(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
+}

@@ -1,0 +1,30 @@
+//! Metrics of text against a reference: baselines beside the judge.
+//!
+//! Each metric is one number for one answer, made of the answer and its case's reference alone. What
+//! cannot be computed is uncounted with its reason, never a zero: an answer without a reference, an
+//! answer that is missing, a reference in which the metric sees no word.
+
+mod answer;
+mod bleu;
+mod closed;
+mod lexical;
+mod llava_med;
+mod metric;
+mod mteval;
+mod outcome;
+mod overlap;
+mod porter;
+mod render;
+mod rouge;
+mod table;
+mod words;
+
+pub use answer::{Answer, Collected, Missing};
+pub use bleu::BleuCounts;
+pub use closed::is_closed;
+pub use lexical::{Settings, score};
+pub use metric::{COLUMNS, Column, Metric};
+pub use outcome::{Outcome, Scores, Why};
+pub use overlap::{Agreement, Pair};
+pub use table::{Figure, ModelFigures, Table};
+pub use words::words;

@@ -1,0 +1,274 @@
+//! Porter's stemmer (Porter, *An algorithm for suffix stripping*, 1980) with the changes of NLTK,
+//! which `rouge-score` uses (reference: `nltk/stem/porter.py` of nltk 3.10, mode `NLTK_EXTENSIONS`).
+
+/// Words with a stem of their own.
+const IRREGULAR: [(&str, &str); 16] = [
+    ("sky", "sky"),
+    ("skies", "sky"),
+    ("dying", "die"),
+    ("lying", "lie"),
+    ("tying", "tie"),
+    ("news", "news"),
+    ("innings", "inning"),
+    ("inning", "inning"),
+    ("outings", "outing"),
+    ("outing", "outing"),
+    ("cannings", "canning"),
+    ("canning", "canning"),
+    ("howe", "howe"),
+    ("proceed", "proceed"),
+    ("exceed", "exceed"),
+    ("succeed", "succeed"),
+];
+
+/// Step 2: endings that are exchanged behind a stem of positive measure.
+const STEP_2: [(&str, &str); 21] = [
+    ("ational", "ate"),
+    ("tional", "tion"),
+    ("enci", "ence"),
+    ("anci", "ance"),
+    ("izer", "ize"),
+    ("bli", "ble"),
+    ("alli", "al"),
+    ("entli", "ent"),
+    ("eli", "e"),
+    ("ousli", "ous"),
+    ("ization", "ize"),
+    ("ation", "ate"),
+    ("ator", "ate"),
+    ("alism", "al"),
+    ("iveness", "ive"),
+    ("fulness", "ful"),
+    ("ousness", "ous"),
+    ("aliti", "al"),
+    ("iviti", "ive"),
+    ("biliti", "ble"),
+    ("fulli", "ful"),
+];
+
+/// Step 3, likewise.
+const STEP_3: [(&str, &str); 7] = [
+    ("icate", "ic"),
+    ("ative", ""),
+    ("alize", "al"),
+    ("iciti", "ic"),
+    ("ical", "ic"),
+    ("ful", ""),
+    ("ness", ""),
+];
+
+/// Step 4: endings that fall behind a stem of a measure above one.
+const STEP_4: [&str; 19] = [
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
+    "ism", "ate", "iti", "ous", "ive", "ize",
+];
+
+/// The stem of a word of lower-case ASCII letters and digits.
+pub(super) fn stem(word: &str) -> String {
+    if let Some((_, stem)) = IRREGULAR.iter().find(|(irregular, _)| *irregular == word) {
+        return (*stem).to_owned();
+    }
+    if word.len() <= 2 {
+        return word.to_owned();
+    }
+    let mut word = word.to_owned();
+    for step in [
+        plural, past, final_y, step_2, step_3, step_4, final_e, double_l,
+    ] {
+        step(&mut word);
+    }
+    word
+}
+
+/// Step 1a.
+fn plural(word: &mut String) {
+    if word.len() == 4 && word.ends_with("ies") || word.ends_with("sses") {
+        cut(word, if word.ends_with("sses") { 2 } else { 1 });
+    } else if word.ends_with("ies") {
+        cut(word, 2);
+    } else if word.ends_with('s') && !word.ends_with("ss") {
+        cut(word, 1);
+    }
+}
+
+/// Step 1b.
+fn past(word: &mut String) {
+    if word.ends_with("ied") {
+        let short = word.len() == 4;
+        cut(word, if short { 1 } else { 2 });
+        return;
+    }
+    if let Some(stem) = word.strip_suffix("eed") {
+        if measure(stem) > 0 {
+            cut(word, 1);
+        }
+        return;
+    }
+    let stems = ["ed", "ing"].iter().find_map(|end| word.strip_suffix(end));
+    let Some(stem) = stems.filter(|stem| has_vowel(stem)) else {
+        return;
+    };
+    *word = stem.to_owned();
+    if ["at", "bl", "iz"].iter().any(|end| word.ends_with(end)) {
+        word.push('e');
+    } else if ends_doubled(word) {
+        if !word.ends_with(['l', 's', 'z']) {
+            cut(word, 1);
+        }
+    } else if measure(word) == 1 && ends_cvc(word) {
+        word.push('e');
+    }
+}
+
+/// Step 1c: `y` behind a consonant that is not the whole stem.
+fn final_y(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('y')
+        && stem.len() > 1
+        && consonants(stem).last() == Some(&true)
+    {
+        *word = format!("{stem}i");
+    }
+}
+
+fn step_2(word: &mut String) {
+    if let Some(stem) = word.strip_suffix("alli").filter(|stem| measure(stem) > 0) {
+        *word = format!("{stem}al");
+        return step_2(word);
+    }
+    // The `l` of `logi` counts as a part of the stem, so that `theology` is one word with `theologian`.
+    if !exchange(word, &STEP_2)
+        && let Some(stem) = word.strip_suffix("ogi")
+        && stem.ends_with('l')
+        && measure(stem) > 0
+    {
+        cut(word, 1);
+    }
+}
+
+fn step_3(word: &mut String) {
+    exchange(word, &STEP_3);
+}
+
+fn step_4(word: &mut String) {
+    let Some((end, stem)) = STEP_4
+        .iter()
+        .find_map(|end| Some((*end, word.strip_suffix(end)?)))
+    else {
+        return;
+    };
+    if measure(stem) > 1 && (end != "ion" || stem.ends_with(['s', 't'])) {
+        *word = stem.to_owned();
+    }
+}
+
+/// Step 5a.
+fn final_e(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('e')
+        && (measure(stem) > 1 || measure(stem) == 1 && !ends_cvc(stem))
+    {
+        cut(word, 1);
+    }
+}
+
+/// Step 5b.
+fn double_l(word: &mut String) {
+    if word.ends_with("ll") && word.strip_suffix('l').is_some_and(|w| measure(w) > 1) {
+        cut(word, 1);
+    }
+}
+
+/// Applies the first rule whose ending the word has, if the stem before it has a positive measure.
+/// Tells whether there was such a rule.
+fn exchange(word: &mut String, rules: &[(&str, &str)]) -> bool {
+    for (end, instead) in rules {
+        if let Some(stem) = word.strip_suffix(end) {
+            if measure(stem) > 0 {
+                *word = format!("{stem}{instead}");
+            }
+            return true;
+        }
+    }
+    false
+}
+
+fn cut(word: &mut String, letters: usize) {
+    word.truncate(word.len().saturating_sub(letters));
+}
+
+/// Which letters are consonants: all but the five vowels, and a `y` unless it stands behind one.
+fn consonants(word: &str) -> Vec<bool> {
+    let mut flags: Vec<bool> = Vec::with_capacity(word.len());
+    for letter in word.bytes() {
+        flags.push(match letter {
+            b'a' | b'e' | b'i' | b'o' | b'u' => false,
+            b'y' => flags.last().is_none_or(|before| !before),
+            _ => true,
+        });
+    }
+    flags
+}
+
+/// How often a consonant follows a vowel.
+fn measure(stem: &str) -> usize {
+    let flags = consonants(stem);
+    flags
+        .windows(2)
+        .filter(|pair| *pair == [false, true])
+        .count()
+}
+
+fn has_vowel(stem: &str) -> bool {
+    consonants(stem).contains(&false)
+}
+
+fn ends_doubled(word: &str) -> bool {
+    match word.as_bytes() {
+        [.., a, b] => a == b && consonants(word).last() == Some(&true),
+        _ => false,
+    }
+}
+
+/// Whether a word ends with consonant, vowel and a consonant other than `w`, `x` and `y`; or is a vowel and
+/// a consonant.
+fn ends_cvc(word: &str) -> bool {
+    match consonants(word).as_slice() {
+        [.., true, false, true] => !word.ends_with(['w', 'x', 'y']),
+        [false, true] => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of Porter's paper, where NLTK keeps to them.
+    #[test]
+    fn the_papers_examples() {
+        for (word, expected) in [
+            ("caresses", "caress"),
+            ("ponies", "poni"),
+            ("ties", "tie"),
+            ("feed", "feed"),
+            ("agreed", "agre"),
+            ("plastered", "plaster"),
+            ("sing", "sing"),
+            ("hopping", "hop"),
+            ("failing", "fail"),
+            ("filing", "file"),
+            ("happy", "happi"),
+            ("relational", "relat"),
+            ("radicalli", "radic"),
+            ("electrical", "electr"),
+            ("adoption", "adopt"),
+            ("rate", "rate"),
+            ("cease", "ceas"),
+            ("controll", "control"),
+            ("theology", "theolog"),
+            ("enjoy", "enjoy"),
+            ("yyyyy", "yyyyy"),
+        ] {
+            assert_eq!(stem(word), expected, "{word}");
+        }
+    }
+}

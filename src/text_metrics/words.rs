@@ -1,0 +1,57 @@
+//! The words of an answer as `SQuAD`'s evaluation compares them: lower case, without ASCII
+//! punctuation, without articles (reference: `evaluate-v1.1.py` of `SQuAD`, `normalize_answer`).
+
+/// Words that are left out.
+const ARTICLES: [&str; 3] = ["a", "an", "the"];
+
+/// The words of a text.
+pub fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let plain: String = lower
+        .chars()
+        .filter(|c| !c.is_ascii_punctuation())
+        .collect();
+    let mut kept = String::with_capacity(plain.len());
+    // An article is one by the letters around it, so that `a°` has one in it and `ab` has none.
+    let is_letter = |c: char| c.is_alphanumeric();
+    let mut rest = plain.as_str();
+    while let Some(first) = rest.chars().next() {
+        let run = rest.find(|c| is_letter(c) != is_letter(first));
+        let (run, after) = rest.split_at(run.unwrap_or(rest.len()));
+        kept.push_str(if ARTICLES.contains(&run) { " " } else { run });
+        rest = after;
+    }
+    split(&kept).map(str::to_owned).collect()
+}
+
+/// The parts of a text between white space.
+pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_space).filter(|part| !part.is_empty())
+}
+
+/// What Python's `str.isspace` calls white space: four separators more than Unicode's property.
+pub(super) fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn articles_punctuation_and_case_do_not_count() {
+        for (text, expected) in [
+            (
+                "The left-sided  lung, an effusion.",
+                "leftsided lung effusion",
+            ),
+            ("A.", ""),
+            ("théa a°b the", "théa °b"),
+            ("X\u{1c}Y\u{a0}z", "x y z"),
+            ("… ÉTÉ ‘a’", "… été ‘ ’"),
+            ("", ""),
+        ] {
+            assert_eq!(words(text).join(" "), expected, "{text}");
+        }
+    }
+}
