@@ -58,6 +58,15 @@ pub fn encoder(text: &str, flags: &HubFlags, quiet: bool) -> Result<Option<Snaps
     named(text, &Wanted::Encoder, *flags, quiet)
 }
 
+/// The snapshot of a checkpoint of transformers on the hub, whatever it is; as [`panel`].
+///
+/// # Errors
+///
+/// As [`panel`].
+pub fn checkpoint(text: &str, flags: &HubFlags, quiet: bool) -> Result<Option<Snapshot>, HubError> {
+    panel(text, flags, quiet)
+}
+
 fn named(
     text: &str,
     wanted: &Wanted,

@@ -28,4 +28,5 @@ pub use load::Panel;
 pub use recipe::MEMBERS;
 pub use safetensors::write as write_tensors;
 pub use spec::{Members, PANEL_FILE, PanelSpec, TOKENIZER_FILE};
-pub(crate) use weights::weights_of;
+pub(crate) use published::{Fields, checkpoint, json};
+pub(crate) use weights::{Checkpoint, weights_of};

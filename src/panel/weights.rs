@@ -109,17 +109,22 @@ fn is_buffer(name: &str) -> bool {
     ends.iter().any(|end| name.ends_with(end))
 }
 
-/// One member's checkpoint: each tensor under the name that the crates load it by.
+/// A checkpoint, a member's or another model's: each tensor under the name that layers load it by.
 #[derive(Clone)]
-pub(super) struct Checkpoint {
-    /// The member, as messages name it.
-    pub name: String,
+pub(crate) struct Checkpoint {
+    /// Whose it is, as messages name it: `expression member`.
+    pub(super) name: String,
     /// The tensors.
-    pub tensors: BTreeMap<String, Stored>,
+    pub(super) tensors: BTreeMap<String, Stored>,
     used: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Checkpoint {
+    /// A member's checkpoint, without tensors yet.
+    pub(super) fn of_member(name: &str) -> Self {
+        Self::new(&format!("{name} member"))
+    }
+
     /// A checkpoint without tensors.
     pub(super) fn new(name: &str) -> Self {
         Self {
@@ -136,7 +141,7 @@ impl Checkpoint {
         names: &[String],
         library: &mut Library,
     ) -> Result<(Self, BTreeMap<String, Digest>)> {
-        let mut checkpoint = Self::new(name);
+        let mut checkpoint = Self::of_member(name);
         let mut hashes = BTreeMap::new();
         for file in names {
             let opened = library.of_panel(files, file)?;
@@ -152,12 +157,12 @@ impl Checkpoint {
     pub(super) fn renamed(&self, name: &str) -> Self {
         Self {
             tensors: self.tensors.clone(),
-            ..Self::new(name)
+            ..Self::of_member(name)
         }
     }
 
     /// The hash of all names, types, shapes and values, however they lie in files.
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let mut text = String::new();
         for (name, stored) in &self.tensors {
             let Identity {
@@ -176,7 +181,7 @@ impl Checkpoint {
         let file = stored.file.clone();
         match self.tensors.insert(name.to_owned(), stored) {
             Some(_) => bail!(
-                "{file}: tensor `{name}` is in another place of the {} member too",
+                "{file}: tensor `{name}` is in another place of the {} too",
                 self.name
             ),
             None => Ok(()),
@@ -184,17 +189,17 @@ impl Checkpoint {
     }
 
     /// A builder that layers load from.
-    pub(super) fn builder(&self, device: &Device) -> VarBuilder<'static> {
+    pub(crate) fn builder(&self, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
     }
 
     /// An error when a tensor was never asked for: a panel with weights that do nothing is not the
     /// panel its maker thinks it is.
-    pub(super) fn all_used(&self) -> Result<()> {
+    pub(crate) fn all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match self.tensors.iter().find(|(name, _)| !used.contains(*name)) {
             Some((name, stored)) => bail!(
-                "{}: the {} member has a tensor `{name}` that its model does not use",
+                "{}: the {} has a tensor `{name}` that its model does not use",
                 stored.file,
                 self.name
             ),
@@ -252,7 +257,7 @@ impl SimpleBackend for Checkpoint {
             let own = asked(name).map_or(name, |(own, _)| own);
             let file = self.tensors.get(own).map_or("", |stored| &stored.file);
             candle::bail!(
-                "{file}: the {} member's tensor `{name}` has shape {:?}, expected {shape:?}",
+                "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
                 tensor.shape()
             );
@@ -263,7 +268,7 @@ impl SimpleBackend for Checkpoint {
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
         let own = asked(name).map_or(name, |(own, _)| own);
         let Some(stored) = self.tensors.get(own) else {
-            candle::bail!("the {} member has no tensor `{name}`", self.name);
+            candle::bail!("the {} has no tensor `{name}`", self.name);
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(own.to_owned());

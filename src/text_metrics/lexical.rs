@@ -24,7 +24,7 @@ pub(super) type Values = Vec<(&'static str, f64)>;
 /// The scores of an answer.
 pub fn score(answer: &Answer, metrics: &[Metric], settings: Settings) -> Scores {
     let mut scores = Scores::default();
-    for metric in metrics {
+    for metric in metrics.iter().filter(|metric| !metric.is_learned()) {
         if !metric.is_about(answer.closed) {
             scores.add_all(*metric, Outcome::Elsewhere);
             continue;
@@ -89,6 +89,7 @@ fn values(
         Metric::LlavaMedRecall => {
             vec![("llava_med_recall", llava_med::recall(texts[0], texts[1]))]
         }
+        Metric::Bertscore | Metric::BertscoreRescaled | Metric::Bartscore => Vec::new(),
     })
 }
 

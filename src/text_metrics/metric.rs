@@ -21,6 +21,13 @@ pub enum Metric {
     LlavaMedClosed,
     /// Open recall as LLaVA-Med's published code computes it, faults included
     LlavaMedRecall,
+    /// `BERTScore`: F1, precision and recall of the likeness of tokens; needs --bert
+    Bertscore,
+    /// `BERTScore` rescaled by --bert-baseline
+    BertscoreRescaled,
+    /// `BARTScore`: the mean log-likelihood of the answer's tokens given the reference, of the
+    /// reference's given the answer, and the mean of both; needs --bart
+    Bartscore,
 }
 
 /// One column of numbers.
@@ -39,6 +46,9 @@ pub struct Column {
 }
 
 const UNIT: [f64; 2] = [0.0, 1.0];
+const COSINE: [f64; 2] = [-1.0, 1.0];
+const RESCALED: [f64; 2] = [f64::NEG_INFINITY, 1.0];
+const LOGARITHM: [f64; 2] = [f64::NEG_INFINITY, 0.0];
 
 const fn column(name: &'static str, metric: Metric) -> Column {
     Column {
@@ -50,12 +60,16 @@ const fn column(name: &'static str, metric: Metric) -> Column {
     }
 }
 
+/// A column of another range.
+const fn within(range: [f64; 2], column: Column) -> Column {
+    Column { range, ..column }
+}
+
 /// BLEU goes from 0 to 100.
 const fn bleu(name: &'static str, corpus: Option<usize>) -> Column {
     Column {
-        range: [0.0, 100.0],
         corpus,
-        ..column(name, Metric::Bleu)
+        ..within([0.0, 100.0], column(name, Metric::Bleu))
     }
 }
 
@@ -68,7 +82,7 @@ const fn part(name: &'static str, metric: Metric) -> Column {
 }
 
 /// All columns; those of one metric stand together, in the order in which it gives them.
-pub const COLUMNS: [Column; 25] = [
+pub const COLUMNS: [Column; 34] = [
     column("exact_match", Metric::Em),
     column("closed_accuracy", Metric::Closed),
     column("open_recall", Metric::OpenRecall),
@@ -94,6 +108,15 @@ pub const COLUMNS: [Column; 25] = [
     part("rougeL_recall", Metric::Rouge),
     column("llava_med_closed", Metric::LlavaMedClosed),
     column("llava_med_recall", Metric::LlavaMedRecall),
+    within(COSINE, column("bertscore_f1", Metric::Bertscore)),
+    within(COSINE, part("bertscore_precision", Metric::Bertscore)),
+    within(COSINE, part("bertscore_recall", Metric::Bertscore)),
+    within(RESCALED, column("bertscore_f1_rescaled", Metric::BertscoreRescaled)),
+    within(RESCALED, part("bertscore_precision_rescaled", Metric::BertscoreRescaled)),
+    within(RESCALED, part("bertscore_recall_rescaled", Metric::BertscoreRescaled)),
+    within(LOGARITHM, column("bartscore", Metric::Bartscore)),
+    within(LOGARITHM, part("bartscore_reverse", Metric::Bartscore)),
+    within(LOGARITHM, part("bartscore_mean", Metric::Bartscore)),
 ];
 
 impl Metric {
@@ -110,6 +133,14 @@ impl Metric {
     /// Its columns.
     pub fn columns(self) -> impl Iterator<Item = &'static Column> {
         COLUMNS.iter().filter(move |column| column.metric == self)
+    }
+
+    /// Whether it needs a model that reads both texts.
+    pub fn is_learned(self) -> bool {
+        matches!(
+            self,
+            Self::Bertscore | Self::BertscoreRescaled | Self::Bartscore
+        )
     }
 
     /// Whether it is about such a question. Where nobody knows whether a question is closed, it is

@@ -5,11 +5,18 @@
 //! answer that is missing, a reference in which the metric sees no word.
 
 mod answer;
+mod bart_score;
+mod baseline;
+mod batches;
+mod bert_score;
 mod bleu;
 mod closed;
+mod idf;
+mod learned;
 mod lexical;
 mod llava_med;
 mod metric;
+mod model;
 mod mteval;
 mod outcome;
 mod overlap;
@@ -22,6 +29,7 @@ mod words;
 pub use answer::{Answer, Collected, Missing};
 pub use bleu::BleuCounts;
 pub use closed::is_closed;
+pub use learned::{BartSettings, BertSettings, Learned};
 pub use lexical::{Settings, score};
 pub use metric::{COLUMNS, Column, Metric};
 pub use outcome::{Outcome, Scores, Why};

@@ -57,6 +57,11 @@ mod resume;
 #[cfg(test)]
 mod student;
 #[cfg(test)]
+mod text_metrics;
+#[cfg(test)]
+mod text_models;
+mod text_pairs;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod tiny;

@@ -97,14 +97,14 @@ const HARMLESS: [&str; 86] = [
 ];
 
 /// The fields of one object, and where it stands in the file.
-pub(super) struct Fields {
+pub(crate) struct Fields {
     place: String,
     left: Map<String, Value>,
 }
 
 impl Fields {
     /// The fields of an object at a place such as `text_config.`, or at the top.
-    pub(super) fn new(place: &str, left: Map<String, Value>) -> Self {
+    pub(crate) fn new(place: &str, left: Map<String, Value>) -> Self {
         Self {
             place: place.to_owned(),
             left,
@@ -112,7 +112,7 @@ impl Fields {
     }
 
     /// Takes a field. One that is absent or null is `None`.
-    pub(super) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
+    pub(crate) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
         match self.left.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
@@ -126,12 +126,12 @@ impl Fields {
     }
 
     /// Takes a field that has a default.
-    pub(super) fn or<T: DeserializeOwned>(&mut self, name: &str, default: T) -> Result<T> {
+    pub(crate) fn or<T: DeserializeOwned>(&mut self, name: &str, default: T) -> Result<T> {
         Ok(self.take(name)?.unwrap_or(default))
     }
 
     /// Takes a field that has to be there.
-    pub(super) fn need<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
+    pub(crate) fn need<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
         let value = self.take(name)?;
         value.with_context(|| format!("{}{name} is missing", self.place))
     }
@@ -148,7 +148,7 @@ impl Fields {
     }
 
     /// Takes a field that may only have this value, or be absent.
-    pub(super) fn only(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
+    pub(crate) fn only(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         match self.left.remove(name) {
             None | Some(Value::Null) => Ok(()),
@@ -163,23 +163,29 @@ impl Fields {
 
     /// An error when anything is left that might change what is computed.
     pub(super) fn finish(self, ignored: &[String]) -> Result<()> {
+        match self.unknown(ignored) {
+            Some(unknown) => bail!(
+                "{unknown}\n\
+                 hint: if it changes nothing that is computed, list it under ignore_config in \
+                 a panel's file"
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// What is said of the first field left that might change what is computed.
+    pub(crate) fn unknown(&self, ignored: &[String]) -> Option<String> {
         let unknown = |(name, value): &(&String, &Value)| {
             !value.is_null()
                 && HARMLESS.binary_search(&name.as_str()).is_err()
                 && !ignored.contains(name)
         };
-        match self.left.iter().find(unknown) {
-            Some((name, value)) => {
-                let shown: String = value.to_string().chars().take(60).collect();
-                bail!(
-                    "{}{name} is {shown}, and this program does not know what it means\n\
-                     hint: if it changes nothing that is computed, list it under ignore_config in \
-                     a panel's file",
-                    self.place
-                )
-            }
-            None => Ok(()),
-        }
+        let (name, value) = self.left.iter().find(unknown)?;
+        let shown: String = value.to_string().chars().take(60).collect();
+        Some(format!(
+            "{}{name} is {shown}, and this program does not know what it means",
+            self.place
+        ))
     }
 }
 

@@ -26,7 +26,9 @@ use anyhow::{Context, Result, bail};
 use super::files::CONFIG_FILE;
 use super::member::Member;
 use super::weights::{Checkpoint, Library};
+use crate::device::Place;
 use config::Published;
+pub(crate) use fields::Fields;
 
 /// A checkpoint's folder, and what a panel's file says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ impl Source {
             );
         }
         let mut files = BTreeMap::new();
-        let mut weights = Checkpoint::new(name);
+        let mut weights = Checkpoint::of_member(name);
         let shards = shards::read(&self.folder, library, &mut files)?;
         for (tensor, stored) in shards {
             if let Some(ours) = published.layout.rename(&tensor, self.text_only) {
@@ -111,6 +113,24 @@ impl Source {
     }
 }
 
+/// The weights of a published checkpoint that is no panel's, whole: each tensor under the name that
+/// `rename` gives it, left out where it gives none. `name` is what messages call it.
+pub(crate) fn checkpoint(
+    folder: &Path,
+    name: &str,
+    place: &Place,
+    rename: impl Fn(&str) -> Option<String>,
+) -> Result<Checkpoint> {
+    let mut weights = Checkpoint::new(name);
+    let shards = shards::read(folder, &mut Library::new(place), &mut BTreeMap::new())?;
+    for (tensor, stored) in shards {
+        if let Some(ours) = rename(&tensor) {
+            weights.add(&ours, stored)?;
+        }
+    }
+    Ok(weights)
+}
+
 /// Whether a file is one of GGUF by its name.
 pub(super) fn is_gguf(path: &Path) -> bool {
     path.extension()
@@ -118,7 +138,7 @@ pub(super) fn is_gguf(path: &Path) -> bool {
 }
 
 /// A JSON file that is one object. Files of settings are small; a larger one is none.
-fn json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
+pub(crate) fn json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
     const MOST: u64 = 64 << 20;
     let size = std::fs::metadata(path).context("it cannot be read")?.len();
     if size > MOST {

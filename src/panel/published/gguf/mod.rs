@@ -38,7 +38,7 @@ pub(super) fn load(source: &Source, name: &str, library: &mut Library) -> Result
             heads: names::rearranged(&info.name, architecture, &decoder),
         })
     })?;
-    let mut weights = Checkpoint::new(name);
+    let mut weights = Checkpoint::of_member(name);
     let mut factors = None;
     for (tensor, stored) in &opened.1 {
         if tensor == names::ROPE_FACTORS {

@@ -1,0 +1,60 @@
+//! The language models of BERTScore and BARTScore, from their published checkpoints.
+//!
+//! Texts are only ever computed together with texts of the same number of tokens, so that nothing is
+//! padded, nothing masked, and no result depends on the batch.
+
+mod attention;
+mod bart;
+mod bert;
+mod config;
+mod layer;
+mod source;
+mod tokens;
+
+pub(super) use bart::Bart;
+pub(super) use bert::Bert;
+pub(super) use source::ModelSource;
+pub(super) use tokens::Encoded;
+use tokens::Tokens;
+
+use acem3_experts::ops::linear;
+use candle::{Result, Tensor};
+use candle_nn::VarBuilder;
+
+/// `x · weightᵀ + bias`.
+#[derive(Clone, Debug)]
+struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    /// Loads `weight` (out, in) and `bias` (out).
+    fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
+        Ok(Self {
+            weight: vb.get((output, input), "weight")?,
+            bias: vb.get(output, "bias")?,
+        })
+    }
+
+    /// Applies the layer to every row.
+    ///
+    /// # Shapes
+    /// (b, t, in) → (b, t, out).
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let (b, t, c) = x.dims3()?;
+        let rows = linear(&x.reshape((b * t, c))?, &self.weight, Some(&self.bias))?;
+        rows.reshape((b, t, ()))
+    }
+}
+
+/// The rows of a table for sequences of equal length.
+///
+/// # Shapes
+/// `table` (v, c), b sequences of t → (b, t, c).
+fn rows(table: &Tensor, sequences: &[&[u32]]) -> Result<Tensor> {
+    let t = sequences.first().map_or(0, |first| first.len());
+    let ids = sequences.concat();
+    let ids = Tensor::new(ids, table.device())?;
+    table.index_select(&ids, 0)?.reshape((sequences.len(), t, ()))
+}
