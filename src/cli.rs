@@ -30,6 +30,7 @@ Start here:
   acem3 judge assets/demo --out demo        judge the demo folder, print a table
   acem3 data phantoms --out toy --n 20      make cases whose right verdict is known
   acem3 data check my-cases.jsonl           list what is wrong with your own cases
+  acem3 metrics assets/demo                 compare answers with references, word by word
 
 Exit codes: 0 done, 1 a check failed, 2 bad usage or input, 3 too many or all cases unscored,
 4 the run failed (what was judged is safe, the same command resumes), 130 interrupted.";

@@ -17,8 +17,7 @@
 //!
 //! Beside it: [`phantoms`] (images whose right verdict is known), [`examples`] (real questions with a
 //! known better answer), [`training`] (panels from nothing), [`measure`] (what a panel is worth), [`encoders`] (vision
-//! encoders compared),
-//! [`text_metrics`] (baselines beside the judge).
+//! encoders compared), [`text_metrics`] (metrics of words and of language models, as baselines beside the judge).
 //!
 //! Files, data sets and the terminal exist in this crate alone.
 

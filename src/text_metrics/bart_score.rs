@@ -1,5 +1,5 @@
-//! BARTScore (Yuan et al. 2021): how likely a text is to a BART that has read another (reference:
-//! `bart_score.py` of neulab/BARTScore).
+//! `BARTScore` (Yuan et al. 2021): how likely a text is to a BART that has read another (reference:
+//! `bart_score.py` of neulab/`BARTScore`).
 
 use std::collections::HashMap;
 
@@ -26,7 +26,11 @@ pub(super) fn likelihoods(
         }
     }
     let cut = known.values().filter(|encoded| encoded.cut).count() as u64;
-    let ids = |text: &str| known.get(text).map_or(&[][..], |encoded| encoded.ids.as_slice());
+    let ids = |text: &str| {
+        known
+            .get(text)
+            .map_or(&[][..], |encoded| encoded.ids.as_slice())
+    };
     let mut found = vec![0.0; pairs.len()];
     let mut done = 0;
     let size = |pair: &[&str; 2]| pair.map(|text| ids(text).len());

@@ -1,4 +1,4 @@
-//! What BERTScore gives for texts that have nothing to do with each other, by which it is rescaled.
+//! What `BERTScore` gives for texts that have nothing to do with each other, by which it is rescaled.
 
 use std::path::Path;
 

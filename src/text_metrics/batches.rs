@@ -13,7 +13,10 @@ pub(super) fn batches<T, K: Ord>(
         equal.entry(size(item)).or_default().push(i);
     }
     let cut = |(size, places): (&K, &Vec<usize>)| -> Vec<Vec<usize>> {
-        places.chunks(most(size).max(1)).map(<[usize]>::to_vec).collect()
+        places
+            .chunks(most(size).max(1))
+            .map(<[usize]>::to_vec)
+            .collect()
     };
     equal.iter().flat_map(cut).collect()
 }

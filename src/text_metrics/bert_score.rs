@@ -1,4 +1,4 @@
-//! BERTScore (Zhang et al. 2020): each token meets the one on the other side that is most like it
+//! `BERTScore` (Zhang et al. 2020): each token meets the one on the other side that is most like it
 //! (reference: `utils.py` and `scorer.py` of bert-score 0.3.13).
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const WINDOW: usize = 256;
 /// The marks alone: a text without a token.
 const EMPTY: usize = 2;
 
-/// What BERTScore gives for a pair.
+/// What `BERTScore` gives for a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Likeness {
     /// Precision, recall and F1.
@@ -44,7 +44,11 @@ pub(super) fn scores(
         }
     }
     let cut = known.values().filter(|encoded| encoded.cut).count() as u64;
-    let ids = |text: &str| known.get(text).map_or(&[][..], |encoded| encoded.ids.as_slice());
+    let ids = |text: &str| {
+        known
+            .get(text)
+            .map_or(&[][..], |encoded| encoded.ids.as_slice())
+    };
     let weights = if rare.is_empty() {
         Weights::Equal(bert.tokens.marks)
     } else {
@@ -103,7 +107,10 @@ fn likeness(
     let mean = |tokens: &[u32], best: Vec<f32>| {
         let weights: Vec<f64> = tokens.iter().map(|token| weights.of(*token)).collect();
         let sum: f64 = weights.iter().sum();
-        let all = weights.iter().zip(best).map(|(w, best)| w * f64::from(best));
+        let all = weights
+            .iter()
+            .zip(best)
+            .map(|(w, best)| w * f64::from(best));
         (sum > 0.0).then(|| all.sum::<f64>() / sum)
     };
     let precision = mean(answer.0, alike.max(1)?.to_vec1()?);

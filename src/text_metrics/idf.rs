@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// The weights of tokens in BERTScore.
+/// The weights of tokens in `BERTScore`.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
     /// Every token the same, but for the marks around a text, which weigh nothing.

@@ -1,4 +1,4 @@
-//! The metrics that need a model: BERTScore and BARTScore for all answers at once.
+//! The metrics that need a model: `BERTScore` and `BARTScore` for all answers at once.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::answer::Answer;
+use super::bart_score;
 use super::baseline;
 use super::bert_score::{self, Likeness};
-use super::bart_score;
 use super::metric::Metric;
 use super::model::{Bart, Bert, ModelSource};
 use super::outcome::{Outcome, Scores, Why};
 use super::overlap::Agreement;
 use crate::device::Place;
-use crate::hub::{HubFlags, HubStamp};
+use crate::hub::HubFlags;
 
-/// How BERTScore is computed.
+/// How `BERTScore` is computed.
 #[derive(Clone, Debug)]
 pub struct BertSettings {
-    /// The folder or hub id of a BERT or RoBERTa.
+    /// The folder or hub id of a BERT or `RoBERTa`.
     pub model: String,
     /// The layer whose states are compared.
     pub layer: Option<usize>,
@@ -29,7 +29,7 @@ pub struct BertSettings {
     pub baseline: Option<PathBuf>,
 }
 
-/// How BARTScore is computed.
+/// How `BARTScore` is computed.
 #[derive(Clone, Debug)]
 pub struct BartSettings {
     /// The folder or hub id of a BART.
@@ -50,28 +50,34 @@ pub struct Learned<'a> {
     pub progress: &'a mut dyn FnMut(&str, usize, usize),
     /// The settings that move a number, by name; filled by what is computed.
     pub settings: BTreeMap<String, String>,
-    /// What was taken from the hub.
-    pub stamps: Vec<HubStamp>,
     /// What people should know of the numbers.
     pub notes: Vec<String>,
 }
 
 impl Learned<'_> {
-    /// Adds BERTScore to the scores of answers.
+    /// Adds `BERTScore` to the scores of answers.
     pub fn bert(
         &mut self,
         answers: &[Answer],
         scores: &mut [Scores],
         settings: &BertSettings,
     ) -> Result<()> {
-        let source = ModelSource::open("--bert", &settings.model, &self.hub, self.quiet)?;
+        let source = ModelSource::open("--bert", &settings.model, self.hub, self.quiet)?;
         let (bert, layer, hash) = Bert::load(&source, settings.layer, &self.place)?;
         let baseline = settings.baseline.as_deref();
-        let baseline = baseline.map(|path| baseline::read(path, layer)).transpose()?;
+        let baseline = baseline
+            .map(|path| baseline::read(path, layer))
+            .transpose()?;
         let idf = if settings.idf { ", idf" } else { "" };
-        let name = &source.name;
-        self.set("bertscore", format!("{name} ({hash}), layer {layer}{idf}"));
-        self.stamps.extend(source.hub);
+        let name = source.described();
+        self.set(
+            "bertscore",
+            format!("{name}, weights {hash}, layer {layer}{idf}"),
+        );
+        if let Some(path) = &settings.baseline {
+            let base = format!("baselines of {}", path.display());
+            self.set("bertscore_rescaled", base);
+        }
         let (pairs, places) = pairs(answers, scores, |scores| {
             scores.add_all(Metric::Bertscore, Outcome::Uncounted(Why::NoReference));
             if baseline.is_some() {
@@ -103,17 +109,17 @@ impl Learned<'_> {
         Ok(())
     }
 
-    /// Adds BARTScore to the scores of answers.
+    /// Adds `BARTScore` to the scores of answers.
     pub fn bart(
         &mut self,
         answers: &[Answer],
         scores: &mut [Scores],
         settings: &BartSettings,
     ) -> Result<()> {
-        let source = ModelSource::open("--bart", &settings.model, &self.hub, self.quiet)?;
+        let source = ModelSource::open("--bart", &settings.model, self.hub, self.quiet)?;
         let (bart, hash) = Bart::load(&source, &self.place)?;
-        self.set("bartscore", format!("{} ({hash})", source.name));
-        self.stamps.extend(source.hub);
+        let name = source.described();
+        self.set("bartscore", format!("{name}, weights {hash}"));
         let (pairs, places) = pairs(answers, scores, |scores| {
             scores.add_all(Metric::Bartscore, Outcome::Uncounted(Why::NoReference));
         });
@@ -175,7 +181,9 @@ fn pairs<'a>(
 fn references(answers: &[Answer]) -> Vec<&str> {
     let mut seen = HashSet::new();
     let first = answers.iter().filter(|answer| seen.insert(&answer.case));
-    first.filter_map(|answer| answer.reference.as_deref()).collect()
+    first
+        .filter_map(|answer| answer.reference.as_deref())
+        .collect()
 }
 
 fn both(scores: &mut Scores, outcome: Outcome, rescaled: bool) {

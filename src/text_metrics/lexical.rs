@@ -1,5 +1,7 @@
 //! The metrics that need nothing but the two texts.
 
+use std::collections::BTreeMap;
+
 use super::answer::Answer;
 use super::bleu::{BleuCounts, ORDERS};
 use super::closed::is_right;
@@ -16,6 +18,26 @@ const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 pub struct Settings {
     /// Whether ROUGE compares stems of words.
     pub stemmed: bool,
+}
+
+impl Settings {
+    /// How metrics are computed that others compute too, by name.
+    pub fn told(self, metrics: &[Metric]) -> BTreeMap<String, String> {
+        let mut told = BTreeMap::new();
+        if metrics.contains(&Metric::Bleu) {
+            let bleu = "as sacrebleu: nrefs:1, case:mixed, tok:13a, smooth:exp; eff:yes for answers, eff:no for \
+                        the corpus";
+            told.insert("bleu".to_owned(), bleu.to_owned());
+        }
+        if metrics.contains(&Metric::Rouge) {
+            let stems = if self.stemmed { "with" } else { "without" };
+            told.insert(
+                "rouge".to_owned(),
+                format!("as rouge-score {stems} stems; F1"),
+            );
+        }
+        told
+    }
 }
 
 /// Numbers, each under the name of its column.

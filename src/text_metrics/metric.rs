@@ -111,9 +111,18 @@ pub const COLUMNS: [Column; 34] = [
     within(COSINE, column("bertscore_f1", Metric::Bertscore)),
     within(COSINE, part("bertscore_precision", Metric::Bertscore)),
     within(COSINE, part("bertscore_recall", Metric::Bertscore)),
-    within(RESCALED, column("bertscore_f1_rescaled", Metric::BertscoreRescaled)),
-    within(RESCALED, part("bertscore_precision_rescaled", Metric::BertscoreRescaled)),
-    within(RESCALED, part("bertscore_recall_rescaled", Metric::BertscoreRescaled)),
+    within(
+        RESCALED,
+        column("bertscore_f1_rescaled", Metric::BertscoreRescaled),
+    ),
+    within(
+        RESCALED,
+        part("bertscore_precision_rescaled", Metric::BertscoreRescaled),
+    ),
+    within(
+        RESCALED,
+        part("bertscore_recall_rescaled", Metric::BertscoreRescaled),
+    ),
     within(LOGARITHM, column("bartscore", Metric::Bartscore)),
     within(LOGARITHM, part("bartscore_reverse", Metric::Bartscore)),
     within(LOGARITHM, part("bartscore_mean", Metric::Bartscore)),

@@ -21,6 +21,12 @@ impl Table {
                 let _ = writeln!(text, "{line}");
             }
         }
+        if !self.settings.is_empty() {
+            text.push('\n');
+        }
+        for (name, value) in &self.settings {
+            let _ = writeln!(text, "{name}: {value}");
+        }
         text
     }
 
@@ -38,6 +44,9 @@ impl Table {
             if !lines.is_empty() {
                 let _ = writeln!(text, "\n- {}", lines.join("\n- "));
             }
+        }
+        for (name, value) in &self.settings {
+            let _ = writeln!(text, "\n{name}: {value}");
         }
         text
     }
@@ -78,9 +87,6 @@ impl Table {
     fn heading(&self) -> String {
         let cases = plural(self.cases, "case");
         let mut text = format!("{cases} of {}; more is better in every metric", self.source);
-        for (name, value) in &self.settings {
-            let _ = write!(text, "; {name}: {value}");
-        }
         if self.unreadable > 0 {
             let _ = write!(text, "\n{} unreadable", plural(self.unreadable, "line"));
         }

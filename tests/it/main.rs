@@ -45,6 +45,8 @@ mod judge;
 #[cfg(test)]
 mod layouts;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod panel;

@@ -29,7 +29,11 @@ impl Expected<'_> {
 
     /// The value in the range of our column.
     fn of(&self, column: &str) -> f64 {
-        let scale = if column.starts_with("bleu") { 100.0 } else { 1.0 };
+        let scale = if column.starts_with("bleu") {
+            100.0
+        } else {
+            1.0
+        };
         scale * self.get(column)
     }
 }
@@ -45,11 +49,17 @@ fn hold(scores: &Scores, metrics: &[Metric], expected: &Expected, prefix: &str) 
         match scores.get(column.name).unwrap() {
             Outcome::Value(value) => {
                 let most = 1e-6 * column.range[1].max(1.0);
-                assert!((value - wanted).abs() < most, "{}: {value}, expected {wanted}", column.name);
+                assert!(
+                    (value - wanted).abs() < most,
+                    "{}: {value}, expected {wanted}",
+                    column.name
+                );
                 held += 1;
             }
             // What is undefined is zero there.
-            Outcome::Uncounted(Why::NoWords) => assert!(wanted.abs() < 1e-9 || !has_words(expected)),
+            Outcome::Uncounted(Why::NoWords) => {
+                assert!(wanted.abs() < 1e-9 || !has_words(expected))
+            }
             Outcome::Uncounted(Why::LeftOut) => assert!((wanted + 1.0).abs() < 1e-9),
             other => panic!("{}: {other:?}", column.name),
         }

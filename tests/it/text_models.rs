@@ -1,4 +1,4 @@
-//! BERTScore and BARTScore against bert-score and transformers: `assets/golden/make_text_metrics.py` says
+//! `BERTScore` and `BARTScore` against bert-score and transformers: `assets/golden/make_text_metrics.py` says
 //! how the checkpoints and values were made.
 
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::text_pairs::{answer, pairs, text_golden, text_json};
 
-const COLUMNS: [&str; 3] = [
-    "bertscore_precision",
-    "bertscore_recall",
-    "bertscore_f1",
-];
+const COLUMNS: [&str; 3] = ["bertscore_precision", "bertscore_recall", "bertscore_f1"];
 
 fn answers(n: usize) -> Vec<Answer> {
     let pairs = pairs(n);
-    pairs.iter().enumerate().map(|(i, pair)| answer(i, pair)).collect()
+    pairs
+        .iter()
+        .enumerate()
+        .map(|(i, pair)| answer(i, pair))
+        .collect()
 }
 
 fn bert(name: &str, layer: usize) -> BertSettings {
@@ -44,7 +44,6 @@ fn run(
         quiet: true,
         progress: &mut |_, _, _| {},
         settings: BTreeMap::new(),
-        stamps: Vec::new(),
         notes: Vec::new(),
     };
     let mut scores = vec![Scores::default(); answers.len()];
@@ -68,7 +67,10 @@ fn hold(scores: &[Scores], columns: &[&str], expected: &Value) -> f64 {
             match scores.get(column).unwrap() {
                 Outcome::Value(value) => {
                     let far = (value - wanted.as_f64().unwrap()).abs();
-                    assert!(far < 1e-4, "{column} of pair {i}: {value}, expected {wanted}");
+                    assert!(
+                        far < 1e-4,
+                        "{column} of pair {i}: {value}, expected {wanted}"
+                    );
                     worst = worst.max(far);
                 }
                 // An empty reference is a zero there; weights that are all zero make nothing of it.
@@ -92,7 +94,11 @@ fn bert_score_equals_its_reference_at_every_layer() {
         for layer in 0..4 {
             let settings = bert(name, layer);
             let scores = bert_scores(&answers, &settings, 16);
-            worst = worst.max(hold(&scores, &COLUMNS, &expected[format!("{name}_{layer}")]));
+            worst = worst.max(hold(
+                &scores,
+                &COLUMNS,
+                &expected[format!("{name}_{layer}")],
+            ));
             let settings = BertSettings {
                 idf: true,
                 ..settings
@@ -115,7 +121,11 @@ fn rescaling_takes_the_row_of_the_layer() {
     let scores = bert_scores(&answers, &settings, 16);
     let columns = COLUMNS.map(|column| format!("{column}_rescaled"));
     let columns = columns.each_ref().map(String::as_str);
-    hold(&scores, &columns, &text_json("models.json")["bert_2_rescaled"]);
+    hold(
+        &scores,
+        &columns,
+        &text_json("models.json")["bert_2_rescaled"],
+    );
 }
 
 #[test]
@@ -157,7 +167,10 @@ fn bart_score_equals_its_reference_in_both_directions() {
     let worst = hold(&scores, &columns, &text_json("models.json")["bart"]);
     assert!(worst < 2e-5, "{worst}");
     // Some of the texts have more than the model's 64 tokens.
-    assert!(notes.iter().any(|note| note.contains("longer than")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("longer than")),
+        "{notes:?}"
+    );
 }
 
 /// In a batch bert-score lets padding take part in the match; here no batch moves a number.

@@ -60,7 +60,8 @@ impl Attention {
             None => scores,
         };
         let mixed = softmax(&scores)?.matmul(&value)?;
-        self.out.forward(&mixed.transpose(1, 2)?.reshape((b, t, c))?)
+        self.out
+            .forward(&mixed.transpose(1, 2)?.reshape((b, t, c))?)
     }
 }
 

@@ -56,7 +56,8 @@ impl Bart {
         let side = |name: &str, names: &Names, (sizes, layers): (Sizes, usize)| {
             let vb = vb.pp(name);
             let positions = config.shared.positions + FIRST;
-            let layers = (0..layers).map(|i| Layer::load(&vb.pp(format!("layers.{i}")), names, sizes));
+            let layers =
+                (0..layers).map(|i| Layer::load(&vb.pp(format!("layers.{i}")), names, sizes));
             Ok::<_, candle::Error>(Side {
                 positions: vb.get((positions, c), "embed_positions.weight")?,
                 norm: LayerNorm::load(&vb.pp("layernorm_embedding"), c, sizes.eps)?,
@@ -75,7 +76,11 @@ impl Bart {
             bias,
             encoder: side("encoder", &BART_ENCODER, config.encoder)?,
             decoder: side("decoder", &BART_DECODER, config.decoder)?,
-            scale: if config.scaled { (c as f64).sqrt() } else { 1.0 },
+            scale: if config.scaled {
+                (c as f64).sqrt()
+            } else {
+                1.0
+            },
             start: config.start,
         })
     }

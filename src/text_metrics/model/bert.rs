@@ -1,8 +1,8 @@
-//! BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), up to a layer (reference: transformers'
+//! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019), up to a layer (reference: transformers'
 //! `modeling_bert.py`, `modeling_roberta.py`).
 
 use acem3_vision::ops::LayerNorm;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use candle::Tensor;
 
 use super::config::{self, BertConfig};
@@ -37,13 +37,12 @@ impl Bert {
         place: &Place,
     ) -> Result<(Self, usize, String)> {
         let (config, roberta) = source.config(config::bert)?;
-        let layer = match layer.or_else(|| known_layer(&source.name)) {
-            Some(layer) => layer,
-            None => anyhow::bail!(
+        let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {
+            bail!(
                 "{}: nobody has chosen a layer for this checkpoint\n\
                  hint: name one with --bert-layer; bert-score takes 9 or 10 of 12 layers, 17 or 18 of 24",
                 source.name
-            ),
+            );
         };
         ensure!(
             layer <= config.layers,
@@ -67,7 +66,8 @@ impl Bert {
         tokens: Tokens,
     ) -> candle::Result<Self> {
         let c = config.sizes.hidden;
-        let table = |name: &str, n: usize| vb.pp("embeddings").get((n, c), &format!("{name}.weight"));
+        let table =
+            |name: &str, n: usize| vb.pp("embeddings").get((n, c), &format!("{name}.weight"));
         // All layers, so that a checkpoint that lacks one is found out; those above are dropped.
         let layers = (0..config.layers)
             .map(|i| Layer::load(&vb.pp(format!("encoder.layer.{i}")), &BERT, config.sizes));
@@ -96,7 +96,9 @@ impl Bert {
             .broadcast_add(&positions)?
             .broadcast_add(&self.segment)?;
         let first = self.norm.forward(&x)?;
-        self.layers.iter().try_fold(first, |x, layer| layer.encode(&x))
+        self.layers
+            .iter()
+            .try_fold(first, |x, layer| layer.encode(&x))
     }
 }
 

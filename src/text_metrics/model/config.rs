@@ -1,4 +1,4 @@
-//! What `config.json` says of a BERT, RoBERTa or BART.
+//! What `config.json` says of a BERT, `RoBERTa` or BART.
 
 use acem3_vision::HiddenAct;
 use anyhow::{Result, bail, ensure};
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) positions: usize,
 }
 
-/// A BERT or RoBERTa.
+/// A BERT or `RoBERTa`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BertConfig {
     /// What both families have.
@@ -60,7 +60,7 @@ pub(super) struct BertConfig {
     pub(super) layers: usize,
     /// How many kinds of segments it tells apart.
     pub(super) segments: usize,
-    /// The row of the first token's position: RoBERTa leaves the first two out.
+    /// The row of the first token's position: `RoBERTa` leaves the first two out.
     pub(super) first: usize,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct BartConfig {
     pub(super) start: u32,
 }
 
-/// Reads the configuration of a BERT or RoBERTa; tells whether it is the latter.
+/// Reads the configuration of a BERT or `RoBERTa`; tells whether it is the latter.
 pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
     let mut fields = Fields::new("", map);
     let kind: String = fields.need("model_type")?;
@@ -113,7 +113,11 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
     };
     finish(&fields)?;
     check(config.shared, config.sizes, config.layers)?;
-    ensure!(config.segments <= MOST, "type_vocab_size is {}", config.segments);
+    ensure!(
+        config.segments <= MOST,
+        "type_vocab_size is {}",
+        config.segments
+    );
     Ok((config, roberta))
 }
 

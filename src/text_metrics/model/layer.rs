@@ -34,7 +34,7 @@ pub(super) struct Names {
     norm: &'static str,
 }
 
-/// BERT's and RoBERTa's names.
+/// BERT's and `RoBERTa`'s names.
 pub(super) const BERT: Names = Names {
     attention: [
         "attention.self.query",

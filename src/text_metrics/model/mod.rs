@@ -1,4 +1,4 @@
-//! The language models of BERTScore and BARTScore, from their published checkpoints.
+//! The language models of `BERTScore` and `BARTScore`, from their published checkpoints.
 //!
 //! Texts are only ever computed together with texts of the same number of tokens, so that nothing is
 //! padded, nothing masked, and no result depends on the batch.
@@ -56,5 +56,7 @@ fn rows(table: &Tensor, sequences: &[&[u32]]) -> Result<Tensor> {
     let t = sequences.first().map_or(0, |first| first.len());
     let ids = sequences.concat();
     let ids = Tensor::new(ids, table.device())?;
-    table.index_select(&ids, 0)?.reshape((sequences.len(), t, ()))
+    table
+        .index_select(&ids, 0)?
+        .reshape((sequences.len(), t, ()))
 }

@@ -23,8 +23,8 @@ pub(crate) struct ModelSource {
 
 impl ModelSource {
     /// The folder or hub id that a flag names, downloaded where it was not before.
-    pub(crate) fn open(flag: &str, name: &str, flags: &HubFlags, quiet: bool) -> Result<Self> {
-        let found = hub::checkpoint(name, flags, quiet);
+    pub(crate) fn open(flag: &str, name: &str, flags: HubFlags, quiet: bool) -> Result<Self> {
+        let found = hub::checkpoint(name, &flags, quiet);
         let found = found.with_context(|| format!("{flag} {name}: cannot be had"))?;
         let (folder, hub) = match found {
             Some(snapshot) => (snapshot.folder, Some(snapshot.stamp)),
@@ -41,6 +41,14 @@ impl ModelSource {
             folder,
             hub,
         })
+    }
+
+    /// Its name, with the commit where it comes from the hub.
+    pub(crate) fn described(&self) -> String {
+        match &self.hub {
+            Some(stamp) => format!("{} at {}", self.name, stamp.commit),
+            None => self.name.clone(),
+        }
     }
 
     /// Its configuration.

@@ -14,8 +14,8 @@ use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 
 use super::source::ModelSource;
-use crate::text_metrics::words::is_space;
 use crate::panel::json;
+use crate::text_metrics::words::is_space;
 
 /// The marks around a text.
 const BERT_MARKS: [&str; 2] = ["[CLS]", "[SEP]"];
@@ -26,9 +26,9 @@ const MOST: u64 = 64 << 20;
 /// A tokenizer with the marks of beginning and end.
 pub(crate) struct Tokens {
     tokenizer: Tokenizer,
-    /// Whether texts begin with a space, as RoBERTa's do in bert-score.
+    /// Whether texts begin with a space, as `RoBERTa`'s do in bert-score.
     spaced: bool,
-    /// Their ids, which weigh nothing in BERTScore.
+    /// Their ids, which weigh nothing in `BERTScore`.
     pub(crate) marks: [u32; 2],
     file: String,
 }
@@ -65,9 +65,8 @@ impl Tokens {
             let [begin, end] = marks.map(|mark| tokenizer.token_to_id(mark));
             Some([begin?, end?])
         });
-        let marks = known.with_context(|| {
-            format!("{file}: it has neither [CLS] and [SEP] nor <s> and </s>")
-        })?;
+        let marks = known
+            .with_context(|| format!("{file}: it has neither [CLS] and [SEP] nor <s> and </s>"))?;
         Ok(Self {
             tokenizer,
             spaced,
@@ -123,7 +122,8 @@ fn tokenizer(
         let read = word_pieces(&path, settings);
         return Ok((path, read));
     }
-    if let (Some(vocabulary), Some(merges)) = (source.file("vocab.json"), source.file("merges.txt")) {
+    if let (Some(vocabulary), Some(merges)) = (source.file("vocab.json"), source.file("merges.txt"))
+    {
         let read = byte_pairs(&vocabulary, &merges);
         return Ok((vocabulary, read));
     }
@@ -150,11 +150,14 @@ fn word_pieces(path: &Path, settings: &Map<String, Value>) -> Result<Tokenizer> 
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     let [begin, end] = marks(&tokenizer, BERT_MARKS)?;
     tokenizer.with_post_processor(Some(BertProcessing::new(end, begin)));
-    special(&mut tokenizer, &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])?;
+    special(
+        &mut tokenizer,
+        &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+    )?;
     Ok(tokenizer)
 }
 
-/// RoBERTa's and BART's tokenizer from its vocabulary and the pairs it joins.
+/// `RoBERTa`'s and BART's tokenizer from its vocabulary and the pairs it joins.
 fn byte_pairs(vocabulary: &Path, merges: &Path) -> Result<Tokenizer> {
     let name = |path: &Path| path.display().to_string();
     let model = BPE::from_file(&name(vocabulary), &name(merges)).build();
@@ -172,7 +175,10 @@ fn byte_pairs(vocabulary: &Path, merges: &Path) -> Result<Tokenizer> {
 fn marks(tokenizer: &Tokenizer, marks: [&str; 2]) -> Result<[(String, u32); 2]> {
     let find = |mark: &str| {
         let id = tokenizer.token_to_id(mark);
-        Ok::<_, anyhow::Error>((mark.to_owned(), id.with_context(|| format!("it lacks {mark}"))?))
+        Ok::<_, anyhow::Error>((
+            mark.to_owned(),
+            id.with_context(|| format!("it lacks {mark}"))?,
+        ))
     };
     Ok([find(marks[0])?, find(marks[1])?])
 }
@@ -187,6 +193,9 @@ fn special(tokenizer: &mut Tokenizer, marks: &[&str]) -> Result<()> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     let size = std::fs::metadata(path).context("it cannot be read")?.len();
-    ensure!(size <= MOST, "it takes {size} bytes, more than a vocabulary does");
+    ensure!(
+        size <= MOST,
+        "it takes {size} bytes, more than a vocabulary does"
+    );
     std::fs::read(path).context("it cannot be read")
 }
