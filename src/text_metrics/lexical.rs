@@ -111,6 +111,7 @@ fn values(
         Metric::LlavaMedRecall => {
             vec![("llava_med_recall", llava_med::recall(texts[0], texts[1]))]
         }
+        // Computed for all answers at once, in `learned`.
         Metric::Bertscore | Metric::BertscoreRescaled | Metric::Bartscore => Vec::new(),
     })
 }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     /// A known evaluation unpacks F1, precision and recall in another order than it returns them
-    /// (MedEvalKit), and counts a word as often as the answer repeats it (LLaVA-Med).
+    /// (`MedEvalKit`), and counts a word as often as the answer repeats it (LLaVA-Med).
     #[test]
     fn each_number_has_its_own_name_and_repeating_earns_nothing() {
         let once = pair("left lung base", "left lung").agreement(1);

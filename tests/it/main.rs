@@ -62,6 +62,7 @@ mod student;
 mod text_metrics;
 #[cfg(test)]
 mod text_models;
+#[cfg(test)]
 mod text_pairs;
 #[cfg(test)]
 mod tidy;

@@ -1,4 +1,4 @@
-//! Metrics of words against sacrebleu, rouge-score, SQuAD's evaluation and LLaVA-Med's published code:
+//! Metrics of words against sacrebleu, rouge-score, `SQuAD`'s evaluation and LLaVA-Med's published code:
 //! `assets/golden/make_text_metrics.py` says how the values were made.
 
 use acem3::text_metrics::{BleuCounts, Metric, Outcome, Scores, Settings, Why, score};
@@ -58,7 +58,7 @@ fn hold(scores: &Scores, metrics: &[Metric], expected: &Expected, prefix: &str) 
             }
             // What is undefined is zero there.
             Outcome::Uncounted(Why::NoWords) => {
-                assert!(wanted.abs() < 1e-9 || !has_words(expected))
+                assert!(wanted.abs() < 1e-9 || !has_words(expected));
             }
             Outcome::Uncounted(Why::LeftOut) => assert!((wanted + 1.0).abs() < 1e-9),
             other => panic!("{}: {other:?}", column.name),

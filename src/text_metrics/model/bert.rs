@@ -36,7 +36,7 @@ impl Bert {
         layer: Option<usize>,
         place: &Place,
     ) -> Result<(Self, usize, String)> {
-        let (config, roberta) = source.config(config::bert)?;
+        let (config, spaced) = source.config(config::bert)?;
         let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {
             bail!(
                 "{}: nobody has chosen a layer for this checkpoint\n\
@@ -50,7 +50,7 @@ impl Bert {
             source.name,
             config.layers
         );
-        let tokens = Tokens::read(source, config.shared.positions, roberta)?;
+        let tokens = Tokens::read(source, config.shared.positions, spaced)?;
         tokens.check(config.shared.vocabulary)?;
         let weights = source.weights("BERT", place, rename)?;
         let load = || Self::build(&weights.builder(&place.device), &config, layer, tokens);
@@ -117,7 +117,7 @@ fn rename(name: &str) -> Option<String> {
 /// The layer whose states agree best with people's judgement of translations (`model2layers` in
 /// bert-score's `utils.py`), by the checkpoint's name.
 fn known_layer(name: &str) -> Option<usize> {
-    const KNOWN: [(&str, usize); 16] = [
+    const KNOWN: [(&str, usize); 15] = [
         ("bert-base-uncased", 9),
         ("bert-large-uncased", 18),
         ("bert-base-multilingual-cased", 9),
@@ -132,7 +132,6 @@ fn known_layer(name: &str) -> Option<usize> {
         ("distilroberta-base", 5),
         ("spanbert-base-cased", 8),
         ("spanbert-large-cased", 17),
-        ("finbert", 10),
         ("bert-base-turkish-cased", 10),
     ];
     let name = name.to_lowercase();

@@ -79,7 +79,7 @@ pub(super) struct BartConfig {
     pub(super) start: u32,
 }
 
-/// Reads the configuration of a BERT or `RoBERTa`; tells whether it is the latter.
+/// Reads the configuration of a BERT or `RoBERTa`; tells whether bert-score begins its texts with a space.
 pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
     let mut fields = Fields::new("", map);
     let kind: String = fields.need("model_type")?;
@@ -118,7 +118,7 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
         "type_vocab_size is {}",
         config.segments
     );
-    Ok((config, roberta))
+    Ok((config, kind == "roberta"))
 }
 
 /// Reads the configuration of a BART.
