@@ -20,6 +20,7 @@ mod jsonl;
 mod labels;
 mod layout;
 mod lines;
+mod loose;
 mod met;
 mod parquet;
 mod rows;
