@@ -71,25 +71,44 @@ fn clear(dir: &Path) -> Result<()> {
     }
     let mark = fs::read(dir.join(MARK)).ok();
     let mark = mark.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    if mark.is_none_or(|mark| mark.get("generator").and_then(Value::as_str) != Some(GENERATOR)) {
-        bail!(
-            "--out {}: expected an empty folder or an earlier output of this command, found {} \
-             other file(s)\nhint: choose a folder that does not exist yet",
-            dir.display(),
-            names.len()
-        );
-    }
+    let ours = mark.is_some_and(|mark| mark["generator"] == GENERATOR);
     let images = dir.join("images");
     let drawn = if images.is_dir() {
         list(&images)?
     } else {
         Vec::new()
     };
-    for name in drawn.iter().filter(|name| name.starts_with("phantom-")) {
+    let known = |name: &&String| {
+        let part = name.strip_suffix(".part").unwrap_or(name);
+        part == "images"
+            || [MARK, "cases.jsonl"]
+                .iter()
+                .any(|file| file.starts_with(part))
+    };
+    let strange = names.iter().find(|name| !known(name));
+    let strange = strange.or_else(|| drawn.iter().find(|name| !is_drawn(name)));
+    if !ours || strange.is_some() {
+        bail!(
+            "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
+             hint: choose a folder that does not exist yet",
+            dir.display(),
+            strange
+                .or(names.first())
+                .map_or("other files", String::as_str)
+        );
+    }
+    for name in &drawn {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Whether an image is named as this generator names its own.
+fn is_drawn(name: &str) -> bool {
+    let number = name.strip_prefix("phantom-");
+    let number = number.and_then(|rest| rest.strip_suffix(".png"));
+    number.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
 
 /// One line of `cases.jsonl`.
@@ -204,6 +223,22 @@ mod tests {
             "{error}"
         );
         assert_eq!(list(dir.path()).unwrap(), ["thesis.txt"]);
+    }
+
+    #[test]
+    fn what_somebody_put_among_the_phantoms_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        make_folder(dir.path(), 1, 3).unwrap();
+        for name in ["notes.txt", "images/phantom-mine.png"] {
+            let path = dir.path().join(name);
+            fs::write(&path, "mine").unwrap();
+            let error = make_folder(dir.path(), 1, 4).unwrap_err().to_string();
+            let name = name.rsplit('/').next().unwrap();
+            assert!(error.contains(name) && error.contains("hint:"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+            fs::remove_file(path).unwrap();
+        }
+        make_folder(dir.path(), 1, 4).unwrap();
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl Stage<'_> {
             config, settings, ..
         } = self.lectern;
         let trained = self.trained(&parameters);
+        self.check_frozen(&parameters)?;
         if trained.is_empty() {
             bail!(
                 "stage {}: everything is frozen, nothing is left to train",
@@ -237,6 +238,23 @@ impl Stage<'_> {
             .into_iter()
             .filter(|(name, _)| own(name))
             .collect()
+    }
+
+    /// A name that freezes nothing is a misspelt one; that of an encoder's classifiers may be there
+    /// before they are.
+    fn check_frozen(&self, parameters: &Parameters) -> Result<()> {
+        let names: Vec<String> = parameters.all().into_iter().map(|(name, _)| name).collect();
+        for beginning in &self.lectern.settings.frozen {
+            let freezes = names.iter().any(|name| name.starts_with(beginning));
+            if !freezes && !beginning.starts_with("observer.") {
+                bail!(
+                    "stage {}: frozen names {beginning:?}, with which no weight begins\n\
+                     hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
+                    self.name
+                );
+            }
+        }
+        Ok(())
     }
 
     /// The loss on examples that are never trained on; the weights are kept where it is the lowest.
