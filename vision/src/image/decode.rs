@@ -3,14 +3,13 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use image::codecs::{
-    bmp::BmpDecoder, jpeg::JpegDecoder, png::PngDecoder, tiff::TiffDecoder, webp::WebPDecoder,
-};
+use image::codecs::{bmp::BmpDecoder, png::PngDecoder, tiff::TiffDecoder, webp::WebPDecoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder};
 
 use super::dicom::{self, Shown, View};
-use super::{DecodeError, Format, jpeg, rgb::rgb, watched::Watched};
+use super::jpeg::{self, JpegDecoder};
+use super::{DecodeError, Format, rgb::rgb, watched::Watched};
 
 /// How large a file may be. Both are checked before memory is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +153,7 @@ fn decode_as(format: Format, bytes: &[u8], limits: &Limits) -> Result<DecodedIma
     let input = Watched::new(bytes, &exhausted);
     let image = match format {
         Format::Jpeg if !jpeg::is_whole(bytes) => return Err(DecodeError::Truncated { format }),
-        Format::Jpeg => JpegDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
+        Format::Jpeg => JpegDecoder::new(bytes).map(|decoder| finish(format, decoder, limits)),
         Format::Png => PngDecoder::with_limits(input, memory(limits))
             .map(|decoder| finish(format, decoder, limits)),
         Format::Bmp => BmpDecoder::new(input).map(|decoder| finish(format, decoder, limits)),
@@ -166,9 +165,7 @@ fn decode_as(format: Format, bytes: &[u8], limits: &Limits) -> Result<DecodedIma
         Ok(Ok(image)) => Ok(image),
         Ok(Err(Failure::Ours(error))) => Err(error),
         Ok(Err(Failure::Decoder(error))) | Err(error) => {
-            // The decoder of JPEG files always reads to the end.
-            let exhausted = exhausted.get() && format != Format::Jpeg;
-            Err(DecodeError::from_decoder(format, &error, exhausted))
+            Err(DecodeError::from_decoder(format, &error, exhausted.get()))
         }
     }
 }
