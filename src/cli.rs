@@ -11,6 +11,7 @@ mod metrics;
 mod panel;
 mod rank;
 mod report;
+mod seat;
 mod source;
 mod train;
 mod view;
@@ -24,6 +25,7 @@ pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use rank::RankArgs;
 pub use report::{ReportArgs, ReportFormat};
+pub use seat::SeatFlags;
 pub use source::SourceArgs;
 pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs};
 pub use view::ViewFlags;
@@ -33,8 +35,6 @@ use std::str::FromStr;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use crate::hub::HubFlags;
 
 const EXAMPLES: &str = "\
 Start here:
@@ -140,30 +140,9 @@ pub struct JudgeArgs {
     /// The folder of the verdicts; it is made if it does not exist, and resumed if it does
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The panel that judges: its folder, the folder of a published checkpoint (LLaVA, Llama,
-    /// Mistral, Qwen2) or the .gguf file of one (text alone), a .toml file that names four, or `owner/name[@revision]` on the hub; without
-    /// it, the small one inside this program
-    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
-    pub panel: Option<String>,
-    /// How the hub is used.
+    /// Which judge.
     #[command(flatten)]
-    pub hub: HubFlags,
-    /// Where to compute: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The type in which a panel's matrices are kept; half the memory in f16 or bf16, and other verdicts
-    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
-    pub dtype: DtypeArg,
-    /// How many pairs are judged at once; it moves the speed and the memory, never a verdict
-    #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub batch_size: u32,
-    /// Show each pair in one order only: half the cost, no protection against position bias
-    #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
-    pub single_order: bool,
-    /// Give scores without analyses: fast, and less sound
-    #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
-    pub scores_only: bool,
+    pub seat: SeatFlags,
     /// Judge each model against this one, instead of all pairs
     #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
     pub baseline: Option<String>,

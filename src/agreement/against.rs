@@ -10,8 +10,7 @@ use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, TargetUnits};
 use crate::labels::Target;
 use crate::statistics::{
-    Bootstrap, Defined, FEW, McNemar, Undefined, holm, interval, mcnemar, smallest_detectable,
-    two_sided,
+    Bootstrap, Defined, McNemar, holm, interval, mcnemar, smallest_detectable, two_sided,
 };
 use crate::verdicts::{Verdict, Verdicts};
 
@@ -187,16 +186,8 @@ fn differences(first: &Family, second: &Family, bootstrap: Bootstrap) -> Vec<Com
             .collect();
         let present: Vec<f64> = own.iter().copied().filter_map(Result::ok).collect();
         let difference = a.and_then(|a| Ok(a - b?));
-        // Draws from a few images are more alike than other images would be.
-        let few = Undefined::TooFew {
-            what: "images",
-            found: first.clusters.count(),
-            needed: FEW,
-        };
         let ends = difference.and_then(|_| {
-            if first.clusters.count() < FEW {
-                return Err(few);
-            }
+            first.clusters.enough()?;
             interval(own, &first.clusters)
         });
         let reason = difference.err().or(ends.err());

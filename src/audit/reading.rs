@@ -18,6 +18,9 @@ pub struct Reading {
     pub n: usize,
     /// The images they are about.
     pub images: usize,
+    /// Whether every draw gave this figure, so that there is no interval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_every_draw: bool,
     /// Why there is no figure, or no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
@@ -96,6 +99,7 @@ impl Reading {
             interval: interval.ok().map(|ends| ends.map(rounded)),
             n: found.n,
             images: found.clusters,
+            in_every_draw: interval == Err(Undefined::NoSpread),
             undefined: found.value.err().or(interval.err()).map(|e| e.to_string()),
         }
     }
@@ -137,7 +141,7 @@ impl Reading {
         let Some([low, high]) = self.interval else {
             // Every draw is the same: sure enough where there are many images.
             return match value - expected {
-                _ if !self.is_the_same_in_every_draw() => Sign::Unclear,
+                _ if !self.in_every_draw => Sign::Unclear,
                 away if away > tolerable => Sign::Above,
                 away if away < -tolerable => Sign::Below,
                 _ => Sign::There,
@@ -152,10 +156,6 @@ impl Reading {
         } else {
             Sign::Unclear
         }
-    }
-
-    fn is_the_same_in_every_draw(&self) -> bool {
-        self.undefined.as_deref() == Some(&Undefined::NoSpread.to_string())
     }
 
     /// The figure and its interval in words; what it is counted in only once.
@@ -174,7 +174,7 @@ impl Reading {
                 let (low, high) = (unit.short(low), unit.short(high));
                 format!("{}{name} ({low} to {high})", unit.shown(value))
             }
-            None if self.is_the_same_in_every_draw() => {
+            None if self.in_every_draw => {
                 format!("{}{name} (in every draw)", unit.shown(value))
             }
             None => format!("{}{name} (interval undefined)", unit.shown(value)),
@@ -227,7 +227,8 @@ mod tests {
             interval,
             n: 50,
             images: 50,
-            undefined: interval.is_none().then(|| Undefined::NoSpread.to_string()),
+            in_every_draw: interval.is_none(),
+            undefined: None,
         }
     }
 

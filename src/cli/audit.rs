@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::agree::{LabelArgs, SamplingArgs};
-use super::{DeviceArg, DtypeArg, ProgressArg, SourceArgs, TableFormat, percent};
+use super::{ProgressArg, SeatFlags, SourceArgs, TableFormat, percent};
 use crate::audit::{Limit, LimitKind, Probe};
-use crate::hub::HubFlags;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -46,28 +44,9 @@ pub struct AuditArgs {
         env = "ACEM3_PROBES"
     )]
     pub probes: Vec<Probe>,
-    /// The panel that judges: as for `judge`
-    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
-    pub panel: Option<String>,
-    /// How the hub is used.
+    /// Which judge.
     #[command(flatten)]
-    pub hub: HubFlags,
-    /// Where to compute: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The type in which a panel's matrices are kept
-    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
-    pub dtype: DtypeArg,
-    /// How many pairs are judged at once
-    #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub batch_size: u32,
-    /// Show each pair in one order only, as `judge --single-order` does
-    #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
-    pub single_order: bool,
-    /// Give scores without analyses, as `judge --scores-only` does: fast
-    #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
-    pub scores_only: bool,
+    pub seat: SeatFlags,
     /// Judge the first so many cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::{Format, HubFlags};
+use super::Format;
+use crate::hub::HubFlags;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Format, HubFlags};
+use super::Format;
+use crate::hub::HubFlags;
 
 /// `acem3 panel`.
 #[derive(Args, Clone, Debug)]

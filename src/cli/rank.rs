@@ -17,9 +17,10 @@ Examples:
       Two runs of one judge together, by the expected scores of one aspect.
   acem3 rank verdicts --format json > ranking.json
 
-Strengths are Bradley and Terry's, with ties as Davidson (1970) has them. A rank such as 1-2 says that the
-model is first or second in 95 % of the draws. Two models differ where the p-value, after Holm's correction
-for all pairs of models, is below 0.05; where it is not, the table says: no significant difference.";
+Strengths are Bradley and Terry's, with ties as Davidson (1970) has them. Two models differ where the
+p-value (exact: of all ways to exchange the two, image by image), after Holm's correction for all pairs of
+models, is below 0.05; where it is not, the table says: no significant difference. Ranks such as 1-2 are what
+those differences leave to a model; those of all models are right at once with 95 % confidence.";
 
 /// `acem3 rank`.
 #[derive(Args, Clone, Debug)]

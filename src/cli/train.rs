@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceArg, DtypeArg, Format, HubFlags};
+use super::{DeviceArg, DtypeArg, Format};
+use crate::hub::HubFlags;
 use crate::tables::Rows;
 
 /// Training and its measures.

@@ -6,7 +6,7 @@ use acem3_vision::Limits;
 use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
-use super::seat::{Seat, load_judge};
+use super::seat::load_judge;
 use super::{print, root, tables, unheeded};
 use crate::agreement::Units;
 use crate::audit::{Asked, Audit, Plan, Probe, Subject, judge_all};
@@ -96,7 +96,7 @@ fn of_records(
 ) -> Result<Audit> {
     let verdicts = read(records, ScoreKind::Chosen, &args.sampling)?;
     let units = labels(args, &verdicts, verbosity)?;
-    if (args.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
+    if (args.seat.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         say("--panel and --limit are not heeded: nothing is judged again from records");
     }
     Ok(Audit::of_records(&verdicts, units.as_ref(), asked))
@@ -113,15 +113,7 @@ fn labels(args: &AuditArgs, verdicts: &Verdicts, verbosity: Verbosity) -> Result
 /// An audit of a judge on cases.
 fn of_cases(args: &AuditArgs, asked: &Asked, verbosity: Verbosity) -> Result<Audit> {
     let (cases, lost) = collect(args, verbosity)?;
-    let seat = Seat {
-        panel: args.panel.as_deref(),
-        hub: args.hub,
-        device: args.device,
-        dtype: args.dtype,
-        single_order: args.single_order,
-        scores_only: args.scores_only,
-    };
-    let (mut judge, _) = load_judge(seat, verbosity)?;
+    let (mut judge, _) = load_judge(&args.seat, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = Images::new(root(path), Limits::default());
@@ -147,7 +139,7 @@ fn of_cases(args: &AuditArgs, asked: &Asked, verbosity: Verbosity) -> Result<Aud
         progress.show(&tally);
         Ok(())
     };
-    let batch = args.batch_size as usize;
+    let batch = args.seat.batch_size as usize;
     let judged = judge_all(
         judge.as_mut(),
         (&subject.pairs, &plan),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Hub, HubError, HubFlags, HubStamp, RepoRef, Settings, Snapshot, Wanted};
+use super::{HubError, HubFlags, HubStamp, Snapshot, Wanted, resembling};
 
 /// Repositories as folders on this machine.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Downloads {
     ///
     /// Everything that keeps the files from being there and whole; see [`HubError`].
     pub fn folder(&mut self, id: &str, wanted: &Wanted) -> Result<Option<PathBuf>, HubError> {
-        let Some((flags, quiet)) = self.asks.filter(|_| RepoRef::resembles(id)) else {
+        let Some((flags, quiet)) = self.asks else {
             return Ok(None);
         };
         let before = self.taken.iter();
@@ -36,9 +36,9 @@ impl Downloads {
         if let Some((_, _, snapshot)) = before.next() {
             return Ok(Some(snapshot.folder.clone()));
         }
-        let repo = RepoRef::parse(id)?;
-        let hub = Hub::new(Settings::from_env(flags.offline)?, quiet)?;
-        let snapshot = hub.snapshot(&repo, wanted)?;
+        let Some(snapshot) = resembling(id, wanted, flags, quiet)? else {
+            return Ok(None);
+        };
         let folder = snapshot.folder.clone();
         self.taken.push((id.to_owned(), wanted.clone(), snapshot));
         Ok(Some(folder))

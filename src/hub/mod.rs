@@ -53,7 +53,20 @@ pub fn named(
     flags: HubFlags,
     quiet: bool,
 ) -> Result<Option<Snapshot>, HubError> {
-    if Path::new(text).exists() || !RepoRef::resembles(text) {
+    if Path::new(text).exists() {
+        return Ok(None);
+    }
+    resembling(text, wanted, flags, quiet)
+}
+
+/// The snapshot of the repository of this id; `None` where the text cannot be one.
+fn resembling(
+    text: &str,
+    wanted: &Wanted,
+    flags: HubFlags,
+    quiet: bool,
+) -> Result<Option<Snapshot>, HubError> {
+    if !RepoRef::resembles(text) {
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;

@@ -44,20 +44,17 @@ impl Ranking {
         ]);
         let dash = || "-".to_owned();
         for model in &self.models {
-            let ranks = model.rank_interval.map(|[a, b]| {
-                if a == b {
-                    a.to_string()
-                } else {
-                    format!("{a}-{b}")
-                }
-            });
+            let ranks = match model.rank_interval {
+                [a, b] if a == b => a.to_string(),
+                [a, b] => format!("{a}-{b}"),
+            };
             let percent = |v: f64| format!("{:.1}", 100.0 * v);
             let rates = model.win_rate_interval;
             let strengths = model.strength_interval;
             grid.row([
                 model.model.clone(),
                 model.rank.to_string(),
-                ranks.unwrap_or_else(dash),
+                ranks,
                 model.win_rate.map_or_else(dash, |v| percent(v) + " %"),
                 rates.map_or_else(dash, |[a, b]| format!("{} to {}", percent(a), percent(b))),
                 model.strength.map_or_else(dash, |v| format!("{v:+.2}")),
@@ -83,11 +80,11 @@ impl Ranking {
             None => "strength: undefined; ranks are of strengths drawn a little to each other".to_owned(),
         });
         notes.extend(self.undefined.clone());
-        let alone = |rank: &[usize; 2]| rank[0] == rank[1];
-        if !self
+        notes.push("ranks: what the differences below that are more than chance leave to each, all right at once with 95 % confidence".to_owned());
+        if self
             .models
             .iter()
-            .any(|m| m.rank_interval.is_some_and(|r| alone(&r)))
+            .all(|m| m.rank_interval[0] < m.rank_interval[1])
         {
             notes.push("no model's rank is certain".to_owned());
         }
@@ -150,7 +147,12 @@ impl Ranking {
         Part {
             title: "every two models".to_owned(),
             grid,
-            notes: vec!["difference: of the logarithms of their strengths".to_owned()],
+            notes: vec![
+                "difference: of the logarithms of their strengths".to_owned(),
+                "p: of the points of the one above those of the other, image by image, by all ways to \
+                 exchange the two (exact)"
+                    .to_owned(),
+            ],
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::cases::Case;
 
+/// What to do where the baseline is none of a case's models: a fault of the flag, not of the input.
+pub const CHECK_BASELINE: &str = "check --baseline";
+
 /// The pairs of a case: each response with each later one, or, with a baseline, each of the other
 /// models' responses (first) with each of the baseline's (second).
 ///
@@ -26,7 +29,7 @@ pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, Str
     if base.is_empty() {
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
         return Err(format!(
-            "no response of the baseline {baseline}, only of {}\nhint: check --baseline",
+            "no response of the baseline {baseline}, only of {}\nhint: {CHECK_BASELINE}",
             models.join(", ")
         ));
     }

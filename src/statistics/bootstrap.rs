@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::undefined::{Defined, Undefined, at_least, finite};
+use super::wilson::FEW;
 
 /// Which cases belong together.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +70,21 @@ impl Clusters {
     /// How many clusters there are.
     pub fn count(&self) -> usize {
         self.count as usize
+    }
+
+    /// The cluster of a case, counted from zero.
+    pub fn of(&self, case: usize) -> usize {
+        self.of.get(case).map_or(0, |cluster| *cluster as usize)
+    }
+
+    /// Whether there are enough clusters to tell a difference by: draws from a few images are more alike than
+    /// other images would be.
+    ///
+    /// # Errors
+    ///
+    /// With fewer than ten.
+    pub fn enough(&self) -> Defined<()> {
+        at_least(FEW, self.count(), "images")
     }
 
     /// How many cases there are.

@@ -7,7 +7,7 @@
 //! | do two judges order pairs alike | [`accuracy`] |
 //! | how sure is a number | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
 //! | do two judges differ | [`difference()`], [`mcnemar()`], [`holm()`], [`smallest_detectable`] |
-//! | which model is best | [`Davidson`] |
+//! | which model is best | [`Davidson`], [`sign_flip()`] |
 //! | and if all answers were as long as each other | [`Logistic`] |
 //! | what does a score mean on another scale | [`Isotonic`], [`Line`], [`reliability()`] |
 //!
@@ -39,6 +39,7 @@ mod mean;
 mod power;
 mod ratings;
 mod reliability;
+mod sign_flip;
 mod undefined;
 mod wilson;
 
@@ -62,5 +63,6 @@ pub use mean::{mean, mean_interval, mean_of};
 pub use power::smallest_detectable;
 pub use ratings::{Ratings, Units};
 pub use reliability::{Bin, Reliability, reliability};
+pub use sign_flip::sign_flip;
 pub use undefined::{Defined, Side, Undefined};
 pub use wilson::{FEW, share_interval, wilson};

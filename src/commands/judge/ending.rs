@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use crate::cases::Reason;
 use crate::cli::{Format, JudgeArgs};
 use crate::run::manifest::Counts;
+use crate::run::pairs::CHECK_BASELINE;
 use crate::run::tally::Tally;
 use crate::summary::{Summary, plural};
 use crate::terminal::exit::Exit;
@@ -26,9 +27,7 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
         None => (0, ""),
     };
     let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
-    // What a flag asks for is none of the input's faults.
-    let flagged = hint.contains("check --");
-    let check = if flagged {
+    let check = if hint == CHECK_BASELINE {
         String::new()
     } else {
         format!(

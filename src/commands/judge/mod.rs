@@ -12,7 +12,7 @@ use anyhow::bail;
 use crate::cases::{self, Source};
 use crate::cli::{JudgeArgs, Verbosity};
 use crate::commands::root;
-use crate::commands::seat::{Seat, load_judge};
+use crate::commands::seat::load_judge;
 use crate::files::folder::{abandon, holds_records, make, unused};
 use crate::images::Images;
 use crate::judge::Judge;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let there = args.out.exists();
     Manifest::check_own(&args.out)?;
     make_folder(args)?;
-    let loaded = load_judge(seat(args), verbosity);
+    let loaded = load_judge(&args.seat, verbosity);
     if loaded.is_err() && !there {
         // An empty folder would look like a run; one that holds anything stays.
         let _ = fs::remove_dir(&args.out);
@@ -110,7 +110,7 @@ impl Sitting<'_> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
         let plan = Plan {
-            batch_size: args.batch_size as usize,
+            batch_size: args.seat.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
             root: root(&args.source.path),
@@ -147,17 +147,6 @@ impl Sitting<'_> {
                 "{aside} that the input does not ask for: see {ASIDE}"
             ));
         }
-    }
-}
-
-fn seat(args: &JudgeArgs) -> Seat<'_> {
-    Seat {
-        panel: args.panel.as_deref(),
-        hub: args.hub,
-        device: args.device,
-        dtype: args.dtype,
-        single_order: args.single_order,
-        scores_only: args.scores_only,
     }
 }
 

@@ -43,10 +43,7 @@ fn leader(ranking: Option<&Ranking>) -> String {
         ),
         _ => "its win rate has no interval".to_owned(),
     };
-    let better = ranking
-        .duels
-        .iter()
-        .filter(|d| d.p_holm.is_some_and(|p| p < 0.05));
+    let better = ranking.duels.iter().filter(|duel| duel.is_significant());
     let better: Vec<&str> = better.map(|duel| duel.words.as_str()).collect();
     let certain = if ranking.duels.is_empty() {
         "there is no other".to_owned()

@@ -38,13 +38,19 @@ impl<'a> Iterator for Segments<'a> {
                 [code, ..] if RESTART.contains(code) => self.0 = &rest[1..],
                 [END, after @ ..] => {
                     self.0 = after;
-                    return Some(Segment { code: END, payload: &[] });
+                    return Some(Segment {
+                        code: END,
+                        payload: &[],
+                    });
                 }
                 [code, high, low, ..] => {
                     let length = usize::from(u16::from_be_bytes([*high, *low]));
                     let payload = rest.get(3..1 + length).unwrap_or_default();
                     self.0 = rest.get(1 + length..).unwrap_or_default();
-                    return Some(Segment { code: *code, payload });
+                    return Some(Segment {
+                        code: *code,
+                        payload,
+                    });
                 }
                 _ => return None,
             }
@@ -65,7 +71,24 @@ pub(super) fn colours(bytes: &[u8]) -> ColorTransform {
     for Segment { code, payload } in Segments::of(bytes) {
         match (code, payload) {
             (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => jfif = true,
-            (0xee, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, transform, ..]) => {
+            (
+                0xee,
+                [
+                    b'A',
+                    b'd',
+                    b'o',
+                    b'b',
+                    b'e',
+                    _,
+                    _,
+                    _,
+                    _,
+                    _,
+                    _,
+                    transform,
+                    ..,
+                ],
+            ) => {
                 adobe = Some(*transform);
             }
             // A frame: precision, height, width, and then three bytes for each component.
