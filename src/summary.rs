@@ -230,6 +230,11 @@ pub fn printable(text: &str) -> String {
     plain
 }
 
+/// A text as [`printable`], for a Markdown file that a browser may show: a name cannot be an element of its page.
+pub fn markdown(text: &str) -> String {
+    printable(text).replace('<', "&lt;")
+}
+
 /// Never rounded up: 99.9 % of coverage is not all.
 pub(crate) fn percent_down(part: f64) -> f64 {
     (100.0 * part + 1e-9).floor()

@@ -11,7 +11,7 @@ use super::opinion::{Opinion, Opinions};
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, number};
 use crate::statistics::{
-    Cells, Defined, Ratings, Table, Undefined, accuracy, bias, icc, mean_absolute,
+    Cells, Defined, Ratings, Squares, Table, Undefined, accuracy, bias, mean_absolute,
 };
 use crate::verdicts::Verdict;
 
@@ -88,7 +88,7 @@ impl Family {
         let squares = table
             .as_ref()
             .ok()
-            .and_then(|(_, rows)| icc(rows, &once).ok());
+            .map(|(units, rows)| Squares::of(units, rows, &once));
         let of_all = |kept: &dyn Fn(usize) -> bool| {
             let kept = once.iter().enumerate().filter(|(place, _)| kept(*place));
             kept.map(|(_, cases)| *cases).sum::<f64>() as usize
@@ -102,8 +102,11 @@ impl Family {
         };
         let count = |statistic: &Statistic| match statistic {
             Statistic::Fleiss => even,
-            statistic if statistic.icc().is_some() => complete,
-            _ => n,
+            other => match other.icc() {
+                Some(form) if form.is_one_way() => even,
+                Some(_) => complete,
+                None => n,
+            },
         };
         let counts = Statistic::SCORES.iter().map(count).collect();
         let compute = move |weights: &[f64]| {

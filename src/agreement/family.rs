@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, TripleUnit, number};
 use crate::statistics::{
-    Cells, Clusters, Defined, Icc, IccForm, Metric, Table, Undefined, Units, Weighting, accuracy,
-    alpha, bias, fleiss, icc, kappa, kendall, mean, mean_absolute, mean_of, pearson, spearman,
+    Cells, Clusters, Defined, IccForm, Metric, Squares, Table, Units, Weighting, accuracy, alpha,
+    bias, fleiss, kappa, kendall, mean, mean_absolute, mean_of, pearson, spearman,
 };
 use crate::verdicts::Verdict;
 
@@ -26,7 +26,7 @@ pub struct Family {
     /// Which of them belong together.
     pub clusters: Clusters,
     /// The mean squares of the scores, from which intraclass correlations have exact intervals.
-    pub squares: Option<Icc>,
+    pub squares: Option<Squares>,
     pub(super) compute: Compute,
 }
 
@@ -167,9 +167,10 @@ impl TwoRaters {
     }
 
     /// The mean squares from which intraclass correlations follow.
-    fn squares(&self) -> Option<Icc> {
+    fn squares(&self) -> Option<Squares> {
         let forms = self.0.as_ref().ok()?;
-        icc(&forms.rows, forms.cells.table().weights()).ok()
+        let weights = forms.cells.table();
+        Some(Squares::of(&forms.units, &forms.rows, weights.weights()))
     }
 }
 
@@ -217,7 +218,7 @@ pub(super) fn several(
     let mut values = vec![fleiss(units, weights)];
     let metrics = [Metric::Nominal, Metric::Ordinal, Metric::Interval];
     values.extend(metrics.map(|metric| alpha(units, metric, weights)));
-    let squares: Result<Icc, Undefined> = icc(rows, weights);
-    values.extend(IccForm::ALL.map(|form| squares?.value(form)));
+    let squares = Squares::of(units, rows, weights);
+    values.extend(IccForm::ALL.map(|form| squares.of_form(form)?.value(form)));
     values
 }

@@ -51,6 +51,8 @@ pub fn figures(family: &Family, ceiling: Option<&Family>, bootstrap: Bootstrap) 
             exact,
             ceiling: raters
                 .next()
+                // Raters less each other are nothing on the mean, whoever they are.
+                .filter(|_| *statistic != Statistic::Bias)
                 .map(|(estimate, exact)| Ceiling { estimate, exact }),
         })
         .collect()
@@ -77,7 +79,8 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
             _ => drawn,
         };
         let exact = statistic.icc().zip(family.squares);
-        let exact = exact.and_then(|(form, squares)| squares.interval(form).ok());
+        let exact =
+            exact.and_then(|(form, squares)| squares.of_form(form).ok()?.interval(form).ok());
         (
             Estimate {
                 value,

@@ -40,8 +40,14 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
     if seen.is_empty() {
         return Finding::not_run(Probe::Position, "the records tell no presentation order");
     }
-    let first = Sample::new(seen.iter().map(|s| (s.cluster, s.first)));
-    let first = first.mean(Unit::Share, bootstrap);
+    // In one order alone, the first place and the better answer cannot be told apart.
+    let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
+    let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| see(v, o, None)));
+    let first = Sample::new(both.map(|s| (s.cluster, s.first)));
+    let first = match first.is_empty() {
+        true => Reading::undefined("each pair was judged in one order only"),
+        false => first.mean(Unit::Share, bootstrap),
+    };
     let flips = flips.mean(Unit::Share, bootstrap);
     let known: Vec<&Seen<'_>> = seen.iter().filter(|s| s.better.is_some()).collect();
     let accuracy = |place: bool| {
@@ -81,6 +87,10 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
         Sign::Above => format!("position bias: what is shown first wins {told} of presentations"),
         Sign::Below => format!("position bias: what is shown last wins, the first only {told}"),
         Sign::There => format!("no sign of position bias: the first wins {told} of presentations"),
+        Sign::Unclear if first.value.is_none() => {
+            "whether the place decides is unknown: each pair was judged in one order only"
+                .to_owned()
+        }
         Sign::Unclear => {
             format!("too few pairs to tell a position bias: the first wins {told} of presentations")
         }

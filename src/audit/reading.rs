@@ -57,6 +57,11 @@ impl Sample {
         sample
     }
 
+    /// Whether there is no value.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// The mean, with the interval that suits its unit.
     pub(super) fn mean(&self, unit: Unit, bootstrap: Bootstrap) -> Reading {
         let clusters = Clusters::new(&self.clusters);

@@ -32,13 +32,10 @@ impl Audit {
             "intervals: 95 %, by {} draws of whole images (seed {})\n",
             self.draws, self.seed
         );
-        let findings = self.probes.iter().map(|finding| {
-            let (probe, word) = (finding.probe.key(), finding.outcome.word());
-            match finding.outcome {
-                Outcome::NotRun => format!("- {probe}: {}", finding.words),
-                _ => format!("- {probe}: {word}: {}", finding.words),
-            }
-        });
+        let findings = self
+            .probes
+            .iter()
+            .map(|finding| format!("- {}: {}", finding.probe.key(), finding.told()));
         let limits = self.limits.iter().map(|checked| {
             let lead = if checked.failed { "FAILED: " } else { "" };
             format!("- {lead}{}", checked.words)
@@ -124,7 +121,16 @@ fn cells(reading: Option<&Reading>) -> [String; 4] {
 }
 
 impl Finding {
-    fn part(&self) -> Part {
+    /// How it ended and what was found, in one line.
+    pub fn told(&self) -> String {
+        match self.outcome {
+            Outcome::NotRun => self.words.clone(),
+            outcome => format!("{}: {}", outcome.word(), self.words),
+        }
+    }
+
+    /// Its figures as a table.
+    pub fn part(&self) -> Part {
         let controlled = self.measures.iter().any(|m| m.control.is_some());
         let mut head = vec![self.probe.key(), "value", "95 % interval", "n"];
         if controlled {

@@ -14,6 +14,8 @@ pub(crate) struct Lines<R> {
     number: u64,
     longest: usize,
     ended: bool,
+    /// The last line, where the file ended before it did.
+    torn: Option<u64>,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -24,7 +26,13 @@ impl<R: BufRead> Lines<R> {
             number: 0,
             longest: LONGEST,
             ended: false,
+            torn: None,
         }
+    }
+
+    /// Whether this is the last line and has no end: one that is being written, or was as its program ended.
+    pub(crate) fn is_torn(&self, number: u64) -> bool {
+        self.torn == Some(number)
     }
 
     /// One line without its newline; `None` at the end. The flag says that the line was too long,
@@ -40,6 +48,7 @@ impl<R: BufRead> Lines<R> {
                 Err(e) => return Err(e),
             };
             if chunk.is_empty() {
+                self.torn = any.then_some(self.number);
                 return Ok(any.then_some((line, cut)));
             }
             any = true;

@@ -87,6 +87,13 @@ pub(super) fn bootstrap(args: &SamplingArgs) -> Bootstrap {
 /// The verdicts of a run, with the clusters asked for.
 pub(super) fn read(path: &Path, kind: ScoreKind, args: &SamplingArgs) -> Result<Verdicts> {
     let mut verdicts = verdicts::read(path, kind)?;
+    if verdicts.torn {
+        say(&format!(
+            "{}: its last record is not whole and is left out: a run is writing it, or was ended as it did; \
+             the same `acem3 judge` makes it anew",
+            verdicts.path.display()
+        ));
+    }
     if let Some(field) = &args.cluster {
         verdicts.cluster_by(field)?;
     }

@@ -81,8 +81,10 @@ fn duel(
     let difference = apart(whole.best());
     let lead = games.lead([i, j]);
     // Who is ahead of few opponents may be behind in strength: neither is better then.
-    let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
-    let p = if agrees { sign_flip(&lead) } else { 1.0 };
+    let p = lead.map(|lead| {
+        let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
+        if agrees { sign_flip(&lead) } else { 1.0 }
+    });
     Duel {
         first: games.models[i].clone(),
         second: games.models[j].clone(),
@@ -91,7 +93,7 @@ fn duel(
         losses: outcomes.wins(j, i) as u64,
         difference,
         interval: interval(drawn, &games.clusters).ok(),
-        p: (games.clusters.count() >= ENOUGH).then_some(p),
+        p: p.filter(|_| games.clusters.count() >= ENOUGH),
         p_holm: None,
         words: String::new(),
     }
@@ -102,6 +104,9 @@ fn words(duel: &Duel, clusters: &Clusters) -> String {
     match duel.p_holm {
         Some(_) if duel.is_significant() => format!("{first} is better than {second}"),
         Some(_) => format!("{first} and {second}: no significant difference"),
+        None if clusters.count() >= ENOUGH => {
+            format!("{first} and {second}: no case in which both were compared with the same model")
+        }
         None => format!(
             "{first} and {second}: too few images to tell ({}, at least {ENOUGH} are needed)",
             clusters.count()

@@ -94,7 +94,8 @@ impl Games {
 
     /// By how many points, image by image, one model is ahead of another: a pair won is a point gained, one
     /// lost a point lost. Third models count in the cases in which both were compared with them equally often.
-    pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Vec<i64> {
+    /// `None` where the two met neither each other nor a third in any case.
+    pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
         let mut meetings: BTreeMap<(usize, usize), Meeting> = BTreeMap::new();
         for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
             let points = match order {
@@ -115,10 +116,12 @@ impl Games {
             }
         }
         let mut ahead = vec![0; self.clusters.count()];
+        let mut met = false;
         for meeting in meetings.values().filter(|meeting| meeting.surplus == 0) {
+            met = true;
             ahead[meeting.cluster] += meeting.ahead;
         }
-        ahead
+        met.then_some(ahead)
     }
 }
 
@@ -161,8 +164,11 @@ mod tests {
     /// it is not compared with `a`.
     #[test]
     fn leads_by_hand() {
-        assert_eq!(games().lead([0, 1]), [4, 0, 0]);
-        assert_eq!(games().lead([1, 0]), [-4, 0, 0]);
-        assert_eq!(games().lead([0, 2]), [2, 3, -2]);
+        assert_eq!(games().lead([0, 1]), Some(vec![4, 0, 0]));
+        assert_eq!(games().lead([1, 0]), Some(vec![-4, 0, 0]));
+        assert_eq!(games().lead([0, 2]), Some(vec![2, 3, -2]));
+        let mut apart = games();
+        apart.pairs.truncate(1);
+        assert_eq!(apart.lead([0, 2]), None);
     }
 }

@@ -19,16 +19,7 @@ pub struct Audit {
     /// Whether it is none of the page's: another one, or the same with other settings.
     pub foreign: bool,
     /// The findings.
-    pub findings: Vec<AuditFinding>,
-}
-
-/// One finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AuditFinding {
-    /// What was tried.
-    pub probe: String,
-    /// What was found, in words.
-    pub finding: String,
+    pub findings: Vec<audit::Finding>,
 }
 
 impl Audit {
@@ -51,16 +42,12 @@ impl Audit {
             whole.judge_hash.starts_with(judge.as_str()) || judge.starts_with(&whole.judge_hash)
         };
         let foreign = !judges.iter().any(of);
-        let finding = |found: audit::Finding| AuditFinding {
-            probe: found.probe.key().to_owned(),
-            finding: found.words,
-        };
         Ok(Self {
             file: path.display().to_string(),
             judge: whole.judge,
             judge_hash: whole.judge_hash,
             foreign,
-            findings: whole.probes.into_iter().map(finding).collect(),
+            findings: whole.probes,
         })
     }
 }

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::bias::{Pair, Sign, signs};
 use super::counts::Counts;
 use super::groups::{GroupScores, groups};
 use super::histogram::{Histogram, histograms};
 use super::scores::{ModelScores, scores};
 use super::seen::Seen;
 use crate::agreement::{Agreement, Plan, Units, agreement};
+use crate::audit::{Evidence, Finding, Probe};
 use crate::calibration::ModelMean;
 use crate::labels::Target;
 use crate::ranking::{Ranking, ranking};
@@ -36,8 +36,8 @@ pub struct Judged {
     pub models: Vec<ModelScores>,
     /// How the scores are distributed.
     pub histograms: Vec<Histogram>,
-    /// What the records tell of its leanings.
-    pub signs: Vec<Sign>,
+    /// What the records alone tell of its leanings, as an audit of them has it.
+    pub leanings: Vec<Finding>,
     /// Means by subgroup.
     pub groups: Vec<GroupScores>,
     /// How it agrees with labels; absent without any.
@@ -93,8 +93,9 @@ impl Judged {
         let ranked = any
             .then(|| ranking(std::slice::from_ref(&verdicts), inputs.target, bootstrap))
             .transpose()?;
-        let orders = labelled(units.as_ref(), Target::Final);
-        let pairs = paired(&verdicts, &seen, &orders);
+        let evidence = Evidence::new(&verdicts, units.as_ref(), bootstrap);
+        let probes = Probe::ALL.into_iter().filter(|p| !p.judges_again());
+        let leanings = probes.map(|probe| evidence.find(probe)).collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
@@ -103,7 +104,7 @@ impl Judged {
             ranking: ranked,
             models: scores(verdicts.pairs.iter(), &targets, bootstrap),
             histograms: histograms(&verdicts.pairs, inputs.target),
-            signs: signs(&pairs, bootstrap),
+            leanings,
             groups: groups(&verdicts.pairs, &inputs.by, inputs.target, bootstrap),
             agreement: found,
             calibrated: None,
@@ -136,24 +137,5 @@ fn labelled(units: Option<&Units>, target: Target) -> HashMap<usize, Ordering> {
     let pairs = of.into_iter().flat_map(|of| &of.pairs);
     pairs
         .filter_map(|unit| Some((unit.verdict, unit.rated.order(None)?)))
-        .collect()
-}
-
-/// Every verdict with its record and its label.
-fn paired<'a>(
-    verdicts: &'a Verdicts,
-    seen: &'a [Seen],
-    labels: &HashMap<usize, Ordering>,
-) -> Vec<Pair<'a>> {
-    let lines: HashMap<u64, &Seen> = seen.iter().map(|seen| (seen.line, seen)).collect();
-    let pairs = verdicts.pairs.iter().enumerate();
-    pairs
-        .filter_map(|(place, verdict)| {
-            Some(Pair {
-                verdict,
-                seen: lines.get(&verdict.line)?,
-                label: labels.get(&place).copied(),
-            })
-        })
         .collect()
 }

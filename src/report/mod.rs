@@ -9,7 +9,6 @@
 //! policy. Equal records give equal bytes.
 
 mod audit;
-mod bias;
 mod browser;
 mod chart;
 mod compared;
@@ -30,7 +29,7 @@ mod section;
 mod sections;
 mod seen;
 
-pub use audit::{Audit, AuditFinding};
+pub use audit::Audit;
 pub use browser::{Browser, Entry, Sides};
 pub use figures::Report;
 pub use html::page;

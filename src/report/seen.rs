@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
 
-use acem3_conclusion::compare;
 use acem3_experts::{Aspect, Criterion};
 use anyhow::{Context as _, Result, anyhow};
 use rayon::prelude::*;
@@ -28,8 +27,6 @@ pub struct Seen {
     pub subject: Subject,
     /// What came of it.
     pub brief: Brief,
-    /// For each presentation order, whether the response shown first is better.
-    pub first_shown: Vec<Ordering>,
     /// The analyses and expected scores as JSON; `None` without a verdict.
     pub detail: Option<String>,
     /// Whether there are analyses, and not scores alone.
@@ -117,7 +114,10 @@ pub fn read(path: &Path, mirrored: impl Fn(&Subject) -> bool + Sync) -> Result<V
             Seen::of(record, *number, mirror).with_context(place)
         };
         let seen: Vec<Result<Option<Seen>>> = batch.par_iter().map(parse).collect();
-        for one in seen {
+        for ((number, _), one) in batch.iter().zip(seen) {
+            if one.is_err() && lines.is_torn(*number) {
+                continue;
+            }
             all.extend(one?);
         }
     }
@@ -143,7 +143,6 @@ impl Seen {
                     reason: unscored.reason,
                     message: unscored.message,
                 },
-                first_shown: Vec::new(),
                 detail: None,
                 analysed: false,
             },
@@ -156,22 +155,11 @@ impl Seen {
                     line,
                     subject,
                     brief: turn.brief(&judgement),
-                    first_shown: judgement.orders.iter().map(first_shown).collect(),
                     detail: Some(detail),
                     analysed: judgement.orders.iter().any(said),
                 }
             }
         }))
-    }
-}
-
-/// Which response is better, by its place on the judge's screen.
-fn first_shown(order: &OrderRecord) -> Ordering {
-    let better = compare(order.scores.map(f64::from));
-    if order.swapped {
-        better.reverse()
-    } else {
-        better
     }
 }
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::distribution::f_quantile;
-use super::ratings::Ratings;
+use super::fleiss::raters;
+use super::ratings::{Ratings, Units};
 use super::undefined::{Defined, Undefined, at_least};
 
 /// A form of Shrout and Fleiss (1979).
@@ -39,6 +40,11 @@ impl IccForm {
         Self::TwoMean,
         Self::ThreeMean,
     ];
+
+    /// Whether it asks only how many rated each case, not who.
+    pub fn is_one_way(self) -> bool {
+        matches!(self, Self::OneSingle | Self::OneMean)
+    }
 }
 
 /// The mean squares of a table of cases and raters without gaps, from which all six forms follow.
@@ -101,6 +107,83 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
         raters: clean(by_rater) / (k - 1.0),
         rest: clean(rest) / ((n - 1.0) * (k - 1.0)),
     })
+}
+
+/// The mean squares of units whose raters are others each time, for the two forms that do not ask who they are
+/// ([`IccForm::is_one_way`]). It wants the same number of ratings for every unit: the most frequent number of two
+/// or more is taken, as in [`fleiss`](super::fleiss()), and units with another do not count.
+///
+/// # Errors
+///
+/// With fewer than two such units, and where all ratings are equal.
+pub fn icc_one_way(units: &Units, weights: &[f64]) -> Defined<Icc> {
+    let m = raters(units);
+    at_least(2, m, "ratings of each case")?;
+    let even = || {
+        let all = units.units.iter().zip(weights);
+        all.filter(|(unit, w)| unit.len() == m && **w > 0.0)
+            .map(|(unit, w)| (unit.iter().map(|place| units.levels[*place as usize]), *w))
+    };
+    let n: f64 = even().map(|(_, w)| w).sum();
+    at_least(2, n as usize, "cases rated equally often")?;
+    let k = m as f64;
+    let grand = even().map(|(unit, w)| w * unit.sum::<f64>()).sum::<f64>() / (n * k);
+    let (mut between, mut within) = (0.0, 0.0);
+    for (unit, w) in even() {
+        let mean = unit.clone().sum::<f64>() / k;
+        between += w * k * (mean - grand).powi(2);
+        within += w * unit.map(|value| (value - mean).powi(2)).sum::<f64>();
+    }
+    let scale = grand * grand * n * k + between + within;
+    if between + within <= ROUNDING * scale {
+        return Err(Undefined::NoVariation);
+    }
+    let clean = |sum: f64| if sum <= ROUNDING * scale { 0.0 } else { sum };
+    // Raters that are others each time differ as the rest does.
+    let within = clean(within) / (n * (k - 1.0));
+    Ok(Icc {
+        n,
+        k,
+        between: clean(between) / (n - 1.0),
+        raters: within,
+        rest: within,
+    })
+}
+
+/// The mean squares for all six forms of ratings that may have gaps.
+#[derive(Clone, Copy, Debug)]
+pub struct Squares {
+    one_way: Defined<Icc>,
+    two_way: Defined<Icc>,
+}
+
+impl Squares {
+    /// Those of ratings as units and as rows.
+    pub fn of(units: &Units, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
+        let two_way = icc(rows, weights);
+        let gaps = rows.iter().any(Option::is_none);
+        Self {
+            one_way: if gaps {
+                icc_one_way(units, weights)
+            } else {
+                two_way
+            },
+            two_way,
+        }
+    }
+
+    /// The mean squares that a form is computed of.
+    ///
+    /// # Errors
+    ///
+    /// As [`icc`] and [`icc_one_way`].
+    pub fn of_form(&self, form: IccForm) -> Defined<Icc> {
+        if form.is_one_way() {
+            self.one_way
+        } else {
+            self.two_way
+        }
+    }
 }
 
 impl Icc {
@@ -222,6 +305,46 @@ impl Icc {
         match (mean(low), mean(high)) {
             (Some(low), Some(high)) => Ok([low, high]),
             _ => Err(Undefined::NoVarianceBetween),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six cases rated by four of nine raters, others each time: the ratings of Shrout and Fleiss (1979, table 2),
+    /// whose ICC(1,1) and ICC(1,k) they print as 0.17 and 0.44.
+    #[test]
+    fn raters_may_change_in_one_way_forms() {
+        let table = [
+            [9., 2., 5., 8.],
+            [6., 1., 3., 2.],
+            [8., 4., 6., 8.],
+            [7., 1., 2., 6.],
+            [10., 5., 6., 9.],
+            [6., 2., 4., 7.],
+        ];
+        let rated = |(i, row): (u32, &[f64; 4])| {
+            let raters = (0..4).map(|j| (i + 2 * j) % 9);
+            raters.zip(row.iter().copied()).collect::<Vec<_>>()
+        };
+        let mut units: Vec<_> = (0..).zip(&table).map(rated).collect();
+        // Rated by too few to count.
+        units.push(vec![(0, 1.0), (1, 1.0)]);
+        let ratings = Ratings::new(units).unwrap();
+        let squares = Squares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);
+        let value = |form| squares.of_form(form).and_then(|of| of.value(form));
+        assert!((value(IccForm::OneSingle).unwrap() - 0.1657).abs() < 1e-4);
+        assert!((value(IccForm::OneMean).unwrap() - 0.4428).abs() < 1e-4);
+        assert!(value(IccForm::TwoSingle).is_err());
+        let all = Ratings::of_rows(&table.map(|row| row.map(Some))).unwrap();
+        let all = Icc::of(&all).unwrap();
+        let one = squares.of_form(IccForm::OneSingle).unwrap();
+        assert!((one.within() - all.within()).abs() < 1e-12);
+        let ends = [one, all].map(|icc| icc.interval(IccForm::OneSingle).unwrap());
+        for i in 0..2 {
+            assert!((ends[0][i] - ends[1][i]).abs() < 1e-9, "{ends:?}");
         }
     }
 }

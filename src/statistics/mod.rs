@@ -3,7 +3,7 @@
 //! | question | where |
 //! |---|---|
 //! | do two raters give the same scores | [`Cells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
-//! | do several raters | [`Ratings`] with [`alpha()`], [`fleiss()`], [`icc()`] |
+//! | do several raters | [`Ratings`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
 //! | do two judges order pairs alike | [`accuracy`] |
 //! | how sure is a number | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
 //! | do two judges differ | [`difference()`], [`mcnemar()`], [`holm()`], [`smallest_detectable`] |
@@ -53,7 +53,7 @@ pub use difference::{Difference, difference};
 pub use distribution::{binomial_tail, f_quantile};
 pub use fleiss::fleiss;
 pub use holm::holm;
-pub use icc::{Icc, IccForm, icc};
+pub use icc::{Icc, IccForm, Squares, icc, icc_one_way};
 pub use isotonic::Isotonic;
 pub use kappa::{Weighting, kappa};
 pub use line::Line;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::summary::printable;
+use crate::summary::{markdown, printable};
 
 /// Rows below a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Grid {
     /// A table of GitHub's Markdown.
     pub fn markdown(&self) -> String {
         let row = |cells: &[String]| {
-            let cells = cells.iter().map(|cell| printable(cell).replace('|', "\\|"));
+            let cells = cells.iter().map(|cell| markdown(cell).replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let rule: Vec<String> = (0..self.head.len())

@@ -35,6 +35,8 @@ pub struct Verdicts {
     pub labels: Vec<Entry>,
     /// Records that are about no pair: cases that could not be read.
     pub without_pair: usize,
+    /// Whether the last record was not whole, and left out: a run is writing it, or was ended as it did.
+    pub torn: bool,
 }
 
 /// Reads the records of a file, or of the folder that `acem3 judge` wrote.
@@ -65,7 +67,11 @@ pub fn read(path: &Path, kind: ScoreKind) -> Result<Verdicts> {
                 parse(&path, *number, text, kind)
             })
             .collect();
-        for read in parsed {
+        for ((number, _), read) in batch.iter().zip(parsed) {
+            if read.is_err() && lines.is_torn(*number) {
+                verdicts.torn = true;
+                continue;
+            }
             let read = read?;
             judges.insert(read.judge);
             verdicts.labels.extend(read.labels);
@@ -175,6 +181,7 @@ impl Verdicts {
             pairs: Vec::new(),
             labels: Vec::new(),
             without_pair: 0,
+            torn: false,
         }
     }
 

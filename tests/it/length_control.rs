@@ -61,6 +61,7 @@ fn win_rates_at_equal_length_as_statsmodels() {
             pairs,
             labels: Vec::new(),
             without_pair: 0,
+            torn: false,
         };
         let bootstrap = Bootstrap { draws: 2, seed: 1 };
         let finding = Evidence::new(&verdicts, None, bootstrap).find(Probe::Verbosity);

@@ -57,9 +57,9 @@ fn wins_ties_and_losses_are_those_of_the_records() {
 
 #[test]
 fn chance_is_not_taken_for_a_difference() {
-    // Six images tell nothing, twelve tell that there is nothing.
-    let few = judged(12).run(&["rank", "out", "--draws", "200"]);
-    assert!(few.out.contains("too few images to tell (6"), "{}", few.out);
+    // Five images tell nothing, twelve tell that there is nothing.
+    let few = judged(10).run(&["rank", "out", "--draws", "200"]);
+    assert!(few.out.contains("too few images to tell (5"), "{}", few.out);
     let folder = judged(24);
     let said = folder.run(&["rank", "out", "--draws", "200"]);
     assert!(
@@ -91,6 +91,36 @@ fn runs_of_two_judges_are_not_mixed() {
     let said = folder.run(&["rank", "out", "other"]);
     assert!(
         said.code == 2 && said.err.contains("two judges"),
+        "{}",
+        said.err
+    );
+}
+
+/// A record that is being written, or was as its program ended, costs no other one.
+#[test]
+fn a_torn_last_record_is_left_out() {
+    let folder = judged(24);
+    let path = folder.path("out/records.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let pairs = |said: &crate::folder::Said| {
+        assert_eq!(said.code, 0, "{}", said.err);
+        let found: Value = serde_json::from_str(&said.out).unwrap();
+        found["pairs"].as_u64().unwrap()
+    };
+    let rank = || folder.run(&["rank", "out", "--draws", "50", "--format", "json"]);
+    std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    let torn = rank();
+    assert_eq!(pairs(&torn), 71);
+    assert!(torn.err.contains("not whole"), "{}", torn.err);
+    let page = folder.run(&["report", "out", "--draws", "50", "--out", "page.html"]);
+    assert_eq!(page.code, 0, "{}", page.err);
+    // One that only lacks its newline is whole; one torn in the middle of the file is a fault.
+    std::fs::write(&path, whole.trim_end()).unwrap();
+    assert_eq!(pairs(&rank()), 72);
+    std::fs::write(&path, format!("{}\n{whole}", &whole[..300])).unwrap();
+    let said = rank();
+    assert!(
+        said.code == 2 && said.err.contains("line 1: not a record"),
         "{}",
         said.err
     );

@@ -58,59 +58,63 @@ fn json_has_the_figures_of_the_other_commands() {
     );
 }
 
-/// Flips, the place and length, counted by hand from the records.
+/// Flips, the place and length, counted by hand from the records; and the same figures as an audit's.
 #[test]
 fn leanings_are_those_of_the_records() {
     let folder = judged(30);
     let told: Value = serde_json::from_str(&run(&folder, &["--format", "json"]).out).unwrap();
-    let sign = |probe: &str| {
-        let signs = told["judges"][0]["signs"].as_array().unwrap();
-        signs
-            .iter()
-            .find(|sign| sign["probe"] == probe)
-            .unwrap()
-            .clone()
+    let leanings = &told["judges"][0]["leanings"];
+    let measure = |key: &str| {
+        let all = leanings.as_array().unwrap().iter();
+        let mut all = all.flat_map(|finding| finding["measures"].as_array().unwrap());
+        all.find(|measure| measure["key"] == key).unwrap()["reading"].clone()
     };
+    let share = |key: &str| measure(key)["value"].as_f64().unwrap();
     let records = folder.records("out");
     let flips = records.iter().filter(|r| r["flip"] == true).count();
-    let share = sign("flips")["value"].as_f64().unwrap();
-    assert!((share - flips as f64 / 30.0).abs() < 1e-9);
-    let (mut first, mut decided) = (0, 0);
-    let (mut longer, mut of) = (0, 0);
+    assert!((share("flip_rate") - flips as f64 / 30.0).abs() < 1e-6);
+    let (mut first, mut longer) = (0.0, 0.0);
     for record in &records {
         for order in record["orders"].as_array().unwrap() {
             let [a, b]: [f64; 2] = serde_json::from_value(order["scores"].clone()).unwrap();
-            let better = if order["swapped"] == true {
-                b > a
+            let ahead = if order["swapped"] == true {
+                b - a
             } else {
-                a > b
+                a - b
             };
-            decided += usize::from((a - b).abs() > 0.0);
-            first += usize::from(better);
+            first += if ahead == 0.0 {
+                0.5
+            } else {
+                f64::from(ahead > 0.0)
+            };
         }
-        // "a shadow, 7" has three words, "nothing, 7" two.
-        of += usize::from(record["order"] != "=");
-        longer += usize::from(record["order"] == ">");
+        // "a shadow, 7" has three words, "nothing, 7" two; the labels always call the longer one better.
+        longer += match record["order"].as_str().unwrap() {
+            ">" => 1.0,
+            "=" => 0.5,
+            _ => 0.0,
+        };
     }
-    let place = sign("place");
-    assert_eq!(place["n"], decided);
-    assert!((place["value"].as_f64().unwrap() - first as f64 / decided as f64).abs() < 1e-9);
-    let length = sign("length");
-    assert_eq!(length["n"], of);
-    assert!((length["value"].as_f64().unwrap() - longer as f64 / of as f64).abs() < 1e-9);
-    // The labels always call the longer one better.
-    assert_eq!(length["control"], 1.0);
-    assert!(
-        length["finding"]
-            .as_str()
+    assert!((share("first_preferred") - first / 60.0).abs() < 1e-6);
+    assert!((share("longer_preferred") - longer / 30.0).abs() < 1e-6);
+    assert!((share("longer_gap") - (longer / 30.0 - 1.0)).abs() < 1e-6);
+    let finding = |probe: &str| {
+        let all = leanings.as_array().unwrap().iter();
+        all.filter(|finding| finding["probe"] == probe)
+            .next()
             .unwrap()
-            .contains("leans to brevity"),
-        "{length}"
-    );
+            .clone()
+    };
+    let words = finding("verbosity")["words"].to_string();
+    assert!(words.contains("bias for brevity"), "{words}");
     // No two answers are equal: that is unknown, and no number.
-    assert!(sign("equal answers")["value"].is_null());
-    let finding = sign("equal answers")["finding"].to_string();
-    assert!(finding.contains("unknown"), "{finding}");
+    assert_eq!(finding("self-consistency")["outcome"], "not_run");
+    let audit = folder.run(&["audit", "out", "--format", "json"]);
+    let audit: Value = serde_json::from_str(&audit.out).unwrap();
+    for own in leanings.as_array().unwrap() {
+        let probes = audit["probes"].as_array().unwrap();
+        assert!(probes.contains(own), "{own}");
+    }
 }
 
 #[test]
@@ -119,10 +123,10 @@ fn one_order_alone_tells_nothing_of_places() {
     assert_eq!(folder.judge("out", &["--single-order"]).code, 0);
     let text = run(&folder, &["--format", "markdown"]).out;
     assert!(
-        text.contains("**flips**: unknown: no pair was shown in both orders"),
+        text.contains("**position**: unclear: whether the place decides is unknown"),
         "{text}"
     );
-    assert!(text.contains("**place**: unknown"), "{text}");
+    assert!(text.contains("**symmetry**: not run"), "{text}");
     assert!(!text.contains("NaN"), "{text}");
 }
 

@@ -8,38 +8,19 @@ use super::super::section::{Block, Section};
 use super::each;
 use super::labels::whole;
 use crate::agreement::Part;
+use crate::audit::Finding;
 use crate::terminal::grid::Grid;
 
 pub(super) fn bias(report: &Report) -> Section {
     let mut section = each(report, ["bias", "Leanings"], |section, judge| {
-        let mut grid = Grid::new([
-            "share of",
-            "share",
-            "95 % interval",
-            "n",
-            "without a leaning",
-        ]);
-        let percent = |v: f64| format!("{:.1} %", 100.0 * v);
-        let mut findings = Vec::new();
-        for sign in &judge.signs {
-            findings.push((sign.probe.to_owned(), sign.finding.clone()));
-            let ends = sign
-                .interval
-                .map(|[a, b]| format!("{} to {}", percent(a), percent(b)));
-            grid.row([
-                sign.share_of.to_owned(),
-                sign.value.map_or("undefined".to_owned(), percent),
-                ends.unwrap_or_else(|| "undefined".to_owned()),
-                sign.n.to_string(),
-                sign.control.map_or("unknown".to_owned(), percent),
-            ]);
-        }
-        section.blocks.push(Block::Findings(findings));
-        section.tables([Part {
-            title: "what the records alone tell".to_owned(),
-            grid,
-            notes: vec!["whether the judge looks at the image, and what moves it beside the answers, an audit tells".to_owned()],
-        }]);
+        let found = judge.leanings.iter();
+        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
+        section.blocks.push(Block::Findings(found.collect()));
+        let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
+        section.tables(told.map(Finding::part));
+        section.say(
+            "Whether the judge looks at the image, and what moves it beside the answers, an audit of the cases tells.",
+        );
     });
     if let Some(audit) = &report.audit {
         let foreign = if audit.foreign {
@@ -52,7 +33,7 @@ pub(super) fn bias(report: &Report) -> Section {
             audit.judge, audit.file
         ));
         let found = audit.findings.iter();
-        let found = found.map(|f| (f.probe.clone(), f.finding.clone()));
+        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
         section.blocks.push(Block::Findings(found.collect()));
     }
     section

@@ -5,6 +5,7 @@ use super::super::judged::Judged;
 use super::super::section::{Block, Section};
 use super::each;
 use crate::agreement::{Agreement, Statistic};
+use crate::audit::Outcome;
 use crate::ranking::Ranking;
 use crate::statistics::Estimate;
 use crate::summary::{plural, reason_name};
@@ -21,8 +22,9 @@ pub(super) fn summary(report: &Report) -> Section {
         ));
         let mut findings = vec![("models".to_owned(), leader(judge.ranking.as_ref()))];
         findings.push(("labels".to_owned(), labels(judge.agreement.as_ref())));
-        for sign in judge.signs.iter().filter(|sign| sign.n > 0) {
-            findings.push((sign.probe.to_owned(), sign.finding.clone()));
+        let leanings = judge.leanings.iter();
+        for found in leanings.filter(|found| found.outcome != Outcome::NotRun) {
+            findings.push((found.probe.key().to_owned(), found.told()));
         }
         findings.push(("no verdict".to_owned(), unscored(judge)));
         section.blocks.push(Block::Findings(findings));
