@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 OUT = HERE / "text"
 PAIRS = 3000
 MODEL_PAIRS = 120
+CHINESE_PAIRS = 1000
 # Pieces of every kind that moves a metric; a text is a few of them, joined.
 PIECES = """
 the a an The A AN left right lung lungs Lungs liver kidney heart brain mass masses nodule nodules no yes
@@ -141,6 +142,15 @@ def lexical(pairs, llava_med):
                   for n in range(1, 5)}
         corpus.append({"start": start, "end": end, "bleu": list(scores.values())})
     (OUT / "corpus.json").write_text(json.dumps(corpus) + "\n")
+
+
+def chinese(pairs):
+    """BLEU-1 to -4 of each answer where every Chinese character is a word."""
+    import sacrebleu
+
+    bleu = [sacrebleu.BLEU(max_ngram_order=n, effective_order=True, tokenize="zh") for n in range(1, 5)]
+    rows = [[round(b.sentence_score(answer, [reference]).score, 6) for b in bleu] for answer, reference in pairs]
+    (OUT / "chinese.json").write_text(json.dumps(rows) + "\n")
 
 
 def tokenizers(pairs):
@@ -273,6 +283,7 @@ if __name__ == "__main__":
     draw = Draw(2026)
     drawn = [draw.pair() for _ in range(PAIRS)]
     lexical(drawn, sys.argv[1])
+    chinese(drawn[:CHINESE_PAIRS])
     scratch = checkpoints(drawn)
     models(drawn[:MODEL_PAIRS], scratch)
     shutil.rmtree(scratch)

@@ -5,7 +5,9 @@ use serde::ser::SerializeMap;
 
 use super::family::Family;
 use super::statistic::Statistic;
-use crate::statistics::{Bootstrap, Defined, Estimate, FEW, IccForm, interval, share_interval};
+use crate::statistics::{
+    Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
+};
 
 /// What the two sides of a comparison are called when one of them is constant.
 pub(super) const SIDES: [&str; 2] = ["the judge's verdict", "the label"];
@@ -72,6 +74,7 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
     }
     let estimate = |((value, draws), (n, statistic)): ((_, _), (&usize, &Statistic))| {
         let value: Defined<f64> = value;
+        let value = value.and_then(|value| statistic.enough(*n).map(|()| value));
         let clusters = family.clusters.count();
         let drawn = value.and_then(|_| interval(draws, &family.clusters));
         let interval = match value {
@@ -101,6 +104,19 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
 }
 
 impl Statistic {
+    /// Whether so many cases tell it: of one, agreement beyond chance is whatever a formula makes of it.
+    fn enough(self, cases: usize) -> Defined<()> {
+        let is_mean = self.is_share() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
+        if cases == 1 && !is_mean {
+            return Err(Undefined::TooFew {
+                what: "case",
+                found: 1,
+                needed: 2,
+            });
+        }
+        Ok(())
+    }
+
     /// The form of an intraclass correlation.
     pub(super) fn icc(self) -> Option<IccForm> {
         Some(match self {

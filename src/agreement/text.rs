@@ -165,7 +165,8 @@ fn in_full(section: &Section) -> Part {
     if several {
         told.push(
             "raters: each beside the consensus of the others, on average; Fleiss, alpha and ICC of \
-             all of them"
+             all of them, and of the n cases with as many ratings as most (Fleiss, ICC(1,1), ICC(1,k)) or with all \
+             (the other ICC)"
                 .to_owned(),
         );
     }

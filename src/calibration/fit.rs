@@ -8,7 +8,8 @@ use super::curve::{Curve, Method};
 use super::file::{Calibration, Fitted, Quality};
 use crate::agreement::{TargetUnits, Units};
 use crate::statistics::{
-    Bootstrap, Cells, Clusters, Defined, Undefined, bias, interval, mean_absolute, reliability,
+    Bootstrap, Cells, Clusters, Defined, Side, Undefined, bias, interval, mean_absolute,
+    reliability,
 };
 use crate::verdicts::{ScoreKind, Verdict, Verdicts};
 
@@ -113,6 +114,12 @@ impl Labelled {
                 needed: fitting.folds,
             });
         }
+        for (side, values) in [(Side::First, &self.scores), (Side::Second, &self.labels)] {
+            // A map to or from one value says nothing of any other.
+            if values.iter().all(|v| Some(v) == values.first()) {
+                return Err(Undefined::Constant(side));
+            }
+        }
         let once = vec![1.0; self.scores.len()];
         let curve = self.curve(fitting.method, &once)?;
         let kept = Bootstrap {
@@ -160,7 +167,9 @@ impl Labelled {
             (mean_absolute(&table), bias(&table))
         });
         let (errors, biases): (Vec<_>, Vec<_>) = draws.into_iter().unzip();
-        let edges: Vec<f64> = (0..=10).map(|i| f64::from(i) / 2.0).collect();
+        // Scores of two presentations are halves: each has a bin about it.
+        let between = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
+        let edges: Vec<f64> = [0.0].into_iter().chain(between).chain([5.0]).collect();
         Ok(Quality {
             error: mean_absolute(&cells.table())?,
             error_interval: interval(errors, &self.clusters).ok(),

@@ -48,7 +48,7 @@ impl<R: BufRead> Lines<R> {
                 Err(e) => return Err(e),
             };
             if chunk.is_empty() {
-                self.torn = any.then_some(self.number);
+                self.torn = if any { Some(self.number) } else { self.torn };
                 return Ok(any.then_some((line, cut)));
             }
             any = true;

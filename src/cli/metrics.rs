@@ -13,6 +13,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   acem3 metrics slake/ --split validate --answers a.jsonl --answers b.jsonl
       Exact match, closed accuracy, open recall, F1, BLEU and ROUGE of two models.
+  acem3 metrics slake/ --lang zh --chinese --answers a.jsonl
+      Questions and answers in Chinese.
   acem3 metrics verdicts --format csv > metrics.csv
       The answers that a run judged, from its records.
   acem3 metrics cases --bert roberta-large --bart facebook/bart-large-cnn --out scores.jsonl
@@ -22,7 +24,7 @@ Examples:
 
 Every answer is compared with its case's reference. An answer without a reference is uncounted, with
 its reason; it is never a zero. Intervals are of 95 %, whole images being drawn again. Words are what
-spaces divide: ROUGE sees ASCII letters and digits alone, and Chinese is one word between two signs.";
+spaces divide, and ROUGE sees ASCII letters and digits alone; with --chinese every Chinese character is a word.";
 
 /// `acem3 metrics`.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +44,9 @@ pub struct MetricsArgs {
     /// Compare stems of words in ROUGE (Porter's, as rouge-score's `use_stemmer`)
     #[arg(long, env = "ACEM3_STEM", value_parser = FalseyValueParser::new())]
     pub stem: bool,
+    /// Take every Chinese character for a word (as sacrebleu's tokenizer `zh`), for texts that no spaces divide
+    #[arg(long, env = "ACEM3_CHINESE", value_parser = FalseyValueParser::new())]
+    pub chinese: bool,
     /// Score the analyses in the records, against those in this run's folder or file of records
     #[arg(long, value_name = "RECORDS", env = "ACEM3_RATIONALES")]
     pub rationales: Option<PathBuf>,

@@ -37,7 +37,10 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
             .iter()
             .for_each(|line| say(&printable(line)));
     }
-    let settings = Settings { stemmed: args.stem };
+    let settings = Settings {
+        stemmed: args.stem,
+        chinese: args.chinese,
+    };
     let score = |answer| score(answer, &metrics, settings);
     let mut scores: Vec<Scores> = found.answers.par_iter().map(score).collect();
     let mut how = settings.told(&metrics);

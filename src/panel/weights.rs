@@ -225,6 +225,18 @@ impl Checkpoint {
     }
 }
 
+impl Checkpoint {
+    /// The files of its tensors: the first, and how many more.
+    fn files(&self) -> String {
+        let all: BTreeSet<&str> = self.tensors.values().map(|stored| &*stored.file).collect();
+        match (all.first(), all.len()) {
+            (None, _) => "no file".to_owned(),
+            (Some(first), 1) => (*first).to_owned(),
+            (Some(first), n) => format!("{first} and {} more", n - 1),
+        }
+    }
+}
+
 /// How many of the decoder's lower layers, embedding included, are equal in all members.
 pub(super) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize {
     let Some((first, others)) = checkpoints.split_first() else {
@@ -272,7 +284,7 @@ impl SimpleBackend for Checkpoint {
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
         let own = asked(name).map_or(name, |(own, _)| own);
         let Some(stored) = self.tensors.get(own) else {
-            candle::bail!("the {} has no tensor `{name}`", self.name);
+            candle::bail!("{}: the {} has no tensor `{name}`", self.files(), self.name);
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(own.to_owned());

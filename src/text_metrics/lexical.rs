@@ -9,7 +9,7 @@ use super::metric::Metric;
 use super::outcome::{Outcome, Scores, Why};
 use super::overlap::{Agreement, Pair};
 use super::words::words;
-use super::{llava_med, mteval, rouge};
+use super::{chinese, llava_med, mteval, rouge};
 
 const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 
@@ -18,6 +18,8 @@ const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 pub struct Settings {
     /// Whether ROUGE compares stems of words.
     pub stemmed: bool,
+    /// Whether texts are Chinese, each character a word.
+    pub chinese: bool,
 }
 
 impl Settings {
@@ -25,18 +27,48 @@ impl Settings {
     pub fn told(self, metrics: &[Metric]) -> BTreeMap<String, String> {
         let mut told = BTreeMap::new();
         if metrics.contains(&Metric::Bleu) {
-            let bleu = "as sacrebleu: nrefs:1, case:mixed, tok:13a, smooth:exp; eff:yes for answers, eff:no for \
-                        the corpus";
-            told.insert("bleu".to_owned(), bleu.to_owned());
+            let tokens = if self.chinese { "zh" } else { "13a" };
+            let bleu = format!(
+                "as sacrebleu: nrefs:1, case:mixed, tok:{tokens}, smooth:exp; eff:yes for answers, eff:no for \
+                 the corpus"
+            );
+            told.insert("bleu".to_owned(), bleu);
         }
         if metrics.contains(&Metric::Rouge) {
             let stems = if self.stemmed { "with" } else { "without" };
-            told.insert(
-                "rouge".to_owned(),
-                format!("as rouge-score {stems} stems; F1"),
-            );
+            let how = if self.chinese {
+                "of characters, and of words in Latin letters; F1".to_owned()
+            } else {
+                format!("as rouge-score {stems} stems; F1")
+            };
+            told.insert("rouge".to_owned(), how);
         }
         told
+    }
+
+    /// The words of a text as most metrics see them.
+    fn words(self, text: &str) -> Vec<String> {
+        if self.chinese {
+            chinese::characters(text)
+        } else {
+            words(text)
+        }
+    }
+
+    fn bleu_tokens(self, text: &str) -> Vec<String> {
+        if self.chinese {
+            mteval::tokens_apart(&chinese::apart(text))
+        } else {
+            mteval::tokens(text)
+        }
+    }
+
+    fn rouge_tokens(self, text: &str) -> Vec<String> {
+        if self.chinese {
+            chinese::characters(text)
+        } else {
+            rouge::tokens(text, self.stemmed)
+        }
     }
 }
 
@@ -76,32 +108,37 @@ fn values(
     };
     Ok(match metric {
         Metric::Em => {
-            let [said, wanted] = seen(texts.map(words))?;
+            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
             vec![("exact_match", share(said == wanted))]
         }
         Metric::Closed => {
-            let [said, wanted] = seen(texts.map(words))?;
-            vec![("closed_accuracy", share(is_right(&said, &wanted)))]
+            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
+            let right = if settings.chinese {
+                chinese::is_right
+            } else {
+                is_right
+            };
+            vec![("closed_accuracy", share(right(&said, &wanted)))]
         }
         Metric::OpenRecall => {
-            let [said, wanted] = seen(texts.map(words))?;
+            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
             let recall = Pair::new(&said, &wanted).agreement(1).recall;
             vec![("open_recall", recall)]
         }
         Metric::F1 => {
-            let [said, wanted] = seen(texts.map(words))?;
+            let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
             let found = Pair::new(&said, &wanted).agreement(1);
             parts(["f1", "f1_precision", "f1_recall"], found)
         }
         Metric::Bleu => {
-            let [said, wanted] = seen(texts.map(mteval::tokens))?;
+            let [said, wanted] = seen(texts.map(|text| settings.bleu_tokens(text)))?;
             let counts = BleuCounts::of(&Pair::new(&said, &wanted));
             scores.bleu = Some(counts);
             let orders = (1..).zip(BLEU);
             orders.map(|(n, name)| (name, counts.sentence(n))).collect()
         }
         Metric::Rouge => {
-            let [said, wanted] = seen(texts.map(|text| rouge::tokens(text, settings.stemmed)))?;
+            let [said, wanted] = seen(texts.map(|text| settings.rouge_tokens(text)))?;
             of_rouge(&Pair::new(&said, &wanted))
         }
         Metric::LlavaMedClosed => {

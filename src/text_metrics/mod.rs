@@ -10,6 +10,7 @@ mod baseline;
 mod batches;
 mod bert_score;
 mod bleu;
+mod chinese;
 mod closed;
 mod idf;
 mod learned;

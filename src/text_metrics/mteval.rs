@@ -14,6 +14,11 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     } else {
         line
     };
+    tokens_apart(&line)
+}
+
+/// The tokens of a line, without the marks of SGML (`TokenizerRegexp`).
+pub(super) fn tokens_apart(line: &str) -> Vec<String> {
     let mut spread = String::with_capacity(2 * line.len());
     spread.push(' ');
     for c in line.chars() {

@@ -16,7 +16,7 @@ impl Table {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "\n{}\n", heading(model));
             text.push_str(&grid(model).text());
-            for line in uncounted(model) {
+            for line in uncounted(model).into_iter().chain(unsure(model)) {
                 let _ = writeln!(text, "{line}");
             }
         }
@@ -33,9 +33,13 @@ impl Table {
     pub fn markdown(&self) -> String {
         let mut text = format!("{}\n", self.heading());
         for model in &self.models {
-            let _ = writeln!(text, "\n### {}\n", heading(model).replace('|', "\\|"));
+            let _ = writeln!(
+                text,
+                "\n### {}\n",
+                heading(model).replace('|', "\\|").replace('<', "&lt;")
+            );
             text.push_str(&grid(model).markdown());
-            let lines = uncounted(model);
+            let lines: Vec<String> = uncounted(model).into_iter().chain(unsure(model)).collect();
             if !lines.is_empty() {
                 let _ = writeln!(text, "\n- {}", lines.join("\n- "));
             }
@@ -108,6 +112,23 @@ fn heading(model: &ModelFigures) -> String {
         format!("{} of {expected}", model.answers)
     };
     format!("{}: {given}", printable(&model.model))
+}
+
+/// What has a number and no interval, and why: a line for each reason.
+fn unsure(model: &ModelFigures) -> Vec<String> {
+    let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
+    for figure in headlines(model) {
+        let Some(why) = figure.no_interval.as_deref() else {
+            continue;
+        };
+        match lines.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, metrics)) => metrics.push(figure.metric),
+            None => lines.push((why, vec![figure.metric])),
+        }
+    }
+    let line =
+        |(why, metrics): (&str, Vec<&str>)| format!("no interval: {why} ({})", metrics.join(", "));
+    lines.into_iter().map(line).collect()
 }
 
 /// What has no number, and why: a line for each reason, with the metrics that it concerns.

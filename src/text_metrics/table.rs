@@ -53,6 +53,9 @@ pub struct Figure {
     /// Its 95 % interval, whole images being drawn again; Wilson's for shares of few images, or of none or
     /// all; absent where there is none.
     pub interval: Option<[f64; 2]>,
+    /// Why there is a value and no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<String>,
     /// How many answers have a number.
     pub n: u64,
     /// How many answers the metric is about.
@@ -148,6 +151,7 @@ impl Figure {
             metric: column.name,
             value,
             interval: found.interval.ok(),
+            no_interval: value.and(found.interval.err()).map(|why| why.to_string()),
             n,
             of,
             coverage: (of > 0).then(|| n as f64 / of as f64),

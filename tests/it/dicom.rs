@@ -105,6 +105,26 @@ fn a_stream_deeper_than_its_samples_is_refused() {
     assert!(error.contains("cannot be decoded"), "{error}");
 }
 
+/// What is whole, and of a kind that is not read, is not called damaged.
+#[test]
+fn objects_of_other_kinds_are_told_from_damaged_ones() {
+    let told = |bytes: &[u8]| see(bytes, &View::default()).unwrap_err().to_string();
+    let mut deep = object("jpeg.dcm");
+    let frame = deep.windows(2).position(|w| w == [0xff, 0xc0]).unwrap();
+    deep[frame + 4] = 12;
+    assert!(told(&deep).contains("unsupported"), "{}", told(&deep));
+    assert!(told(&deep).contains("12 bits"), "{}", told(&deep));
+    // The pixels under a private tag: an object without an image.
+    let mut report = object("ct.dcm");
+    let pixels = report.windows(4).rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
+    report[pixels.unwrap()] = 0xe1;
+    assert!(
+        told(&report).contains("holds no image"),
+        "{}",
+        told(&report)
+    );
+}
+
 #[test]
 fn broken_objects_are_errors_and_name_nobody() {
     let mut names: Vec<PathBuf> = std::fs::read_dir(golden())

@@ -109,7 +109,7 @@ fn leanings_are_those_of_the_records() {
     assert!(words.contains("bias for brevity"), "{words}");
     // No two answers are equal: that is unknown, and no number.
     assert_eq!(finding("self-consistency")["outcome"], "not_run");
-    let audit = folder.run(&["audit", "out", "--format", "json"]);
+    let audit = folder.run(&["audit", "out", "--draws", "50", "--format", "json"]);
     let audit: Value = serde_json::from_str(&audit.out).unwrap();
     for own in leanings.as_array().unwrap() {
         let probes = audit["probes"].as_array().unwrap();

@@ -84,11 +84,42 @@ fn every_metric_of_words_equals_its_reference() {
         };
         let answer = answer(i, pair);
         let plain = score(&answer, &METRICS, Settings::default());
-        let stemmed = score(&answer, &[Metric::Rouge], Settings { stemmed: true });
+        let stemmed = score(
+            &answer,
+            &[Metric::Rouge],
+            Settings {
+                stemmed: true,
+                ..Settings::default()
+            },
+        );
         held += hold(&plain, &METRICS, &expected, "");
         held += hold(&stemmed, &[Metric::Rouge], &expected, "stem_");
     }
     assert!(held > 70_000, "{held} values were compared");
+}
+
+/// Every Chinese character a word, among Latin ones, signs and full-width digits.
+#[test]
+fn bleu_of_chinese_equals_its_reference() {
+    let wanted: Vec<[f64; 4]> = serde_json::from_value(text_json("chinese.json")).unwrap();
+    let settings = Settings {
+        chinese: true,
+        ..Settings::default()
+    };
+    let mut held = 0;
+    for (i, (pair, wanted)) in pairs(wanted.len()).iter().zip(&wanted).enumerate() {
+        let scores = score(&answer(i, pair), &[Metric::Bleu], settings);
+        for (name, wanted) in ["bleu1", "bleu2", "bleu3", "bleu4"].iter().zip(wanted) {
+            if let Outcome::Value(value) = scores.get(name).unwrap() {
+                assert!(
+                    (value - wanted).abs() < 1e-4,
+                    "{pair:?}: {name} {value}, not {wanted}"
+                );
+                held += 1;
+            }
+        }
+    }
+    assert!(held > 3_500, "{held} values were compared");
 }
 
 #[test]

@@ -66,6 +66,12 @@ pub enum DecodeError {
         /// The decoder's words.
         what: String,
     },
+    /// An object without pixels.
+    #[error(
+        "the DICOM object holds no image\n\
+         hint: reports, plans and presentation states have no pixels; name the object of the image itself"
+    )]
+    NoPixels,
     /// A frame or window that an object does not have.
     #[error("the DICOM image cannot be shown as asked: {what}\nhint: {hint}")]
     View {

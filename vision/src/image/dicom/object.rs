@@ -40,6 +40,9 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<DefaultDicomObject, 
     walk(data, parsed_as)?;
     let object = InMemDicomObject::read_dataset_with_ts(data, parsed_as)
         .map_err(|_| damaged("its data set cannot be read"))?;
+    if object.get(PIXELS).is_none() {
+        return Err(DecodeError::NoPixels);
+    }
     Ok(object.with_exact_meta(meta))
 }
 
@@ -175,10 +178,16 @@ fn check_jpeg(fragments: &[Vec<u8>], pixels: u64) -> Result<(), DecodeError> {
     // A frame may be spread over fragments.
     let stream = fragments.concat();
     for head in stream.windows(9) {
-        if let [0xff, mark, _, _, _, h1, h0, w1, w0] = *head
+        if let [0xff, mark, _, _, bits, h1, h0, w1, w0] = *head
             && matches!(mark, 0xc0..=0xcf)
             && !matches!(mark, 0xc4 | 0xc8 | 0xcc)
         {
+            // Lossless streams are read at any depth.
+            if bits != 8 && mark != 0xc3 {
+                return Err(unsupported(format!(
+                    "its JPEG stream holds samples of {bits} bits"
+                )));
+            }
             let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
             if u64::from(width) * u64::from(height) > pixels {
                 return Err(damaged(format!(
