@@ -231,6 +231,7 @@ impl Base {
             dialogue: self.spec.dialogue.clone(),
             seed,
             micro_batch: 4,
+            recompute: false,
             layout: self.spec.layout,
             rubric: self.spec.rubric,
             vocabulary: decoder.vocab_size,

@@ -37,6 +37,10 @@ pub struct TrainConfig {
     /// Sequences computed at once; part of the result, unlike the number of processors.
     #[serde(default = "four")]
     pub micro_batch: usize,
+    /// Whether the decoder's layers are computed once more for their gradients: a third more work, and only one
+    /// layer's values in memory at a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recompute: bool,
     /// The prompt layout the panel is trained with.
     pub layout: Layout,
     /// How much of the rubric its prompts spell out.

@@ -82,7 +82,10 @@ impl Stage<'_> {
         let vb = parameters.builder(&Device::Cpu);
         let model = &config.model;
         let lectern = self.lectern;
-        let student = |depth| Student::load(&vb, model, depth);
+        let student = |depth| {
+            let student = Student::load(&vb, model, depth);
+            student.map(|student| student.recomputing(config.recompute))
+        };
         match settings.kind {
             StageKind::Encoder => {
                 let classes = lectern.teacher.attribute_classes();

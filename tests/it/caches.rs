@@ -195,7 +195,7 @@ fn branches_are_the_plain_sequences_they_stand_for() {
     let decoder = Decoder::new();
     let prefix = tokens(12, 1);
     let branches = [tokens(7, 2), tokens(1, 3), tokens(9, 4)];
-    let (mut all, mut marks, mut positions) = (prefix.clone(), vec![0u16; 12], Vec::new());
+    let (mut all, mut marks, mut positions) = (prefix.clone(), vec![0u32; 12], Vec::new());
     positions.extend(0..12u32);
     for (branch, mark) in branches.iter().zip(1..) {
         all.extend(branch);

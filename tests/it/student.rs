@@ -170,7 +170,7 @@ fn a_frozen_trunk_is_computed_once() {
         };
         let loss = student.preference_loss(&[pair], constants);
         let loss = loss.unwrap();
-        let store = loss.sum.backward().unwrap();
+        let store = loss.backward().unwrap();
         let values = parameters.trainable().into_iter().map(|(name, var)| {
             let gradient = store.get(&var).unwrap_or_else(|| panic!("{name}"));
             gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap()
@@ -182,6 +182,56 @@ fn a_frozen_trunk_is_computed_once() {
     assert!(expected.iter().any(|g| g.abs() > 1e-3));
     for (got, expected) in got.iter().zip(&expected) {
         assert!((got - expected).abs() < 1e-5, "{got} {expected}");
+    }
+}
+
+/// Layers that are computed once more give the loss and every gradient that they give at once; also where
+/// the lower ones are frozen, with what lies below them learned or not, and where the trunk's top is known.
+#[test]
+fn layers_computed_once_more_have_the_same_gradients() {
+    let layers = ["model.layers.0.", "model.layers.1."];
+    let all = [
+        &FROZEN[..],
+        &layers,
+        &["model.embed_tokens.", "model.mm_projector."],
+    ]
+    .concat();
+    for frozen in [&FROZEN[..], &[&FROZEN[..], &layers].concat(), &all] {
+        let frozen: Vec<String> = frozen.iter().map(|name| (*name).to_owned()).collect();
+        let parameters = Parameters::fresh(5).freeze(&frozen);
+        let (plain, tight) = (student(&parameters), student(&parameters).recomputing(true));
+        let mut batch = vec![
+            sequence(1, true, &[&[1, 2, 3], &[4, 5]]),
+            sequence(2, false, &[&[6, 7]]),
+        ];
+        if frozen.len() == all.len() {
+            let top = plain.trunk_top(&Batch(&batch)).unwrap();
+            for (sequence, top) in batch.iter_mut().zip(top) {
+                sequence.given = Given::Hidden(top);
+            }
+        }
+        let found = [&plain, &tight].map(|student| {
+            let loss = student.loss(&Batch(&batch), |_| true).unwrap();
+            (loss.value, loss.backward().unwrap())
+        });
+        assert!((found[0].0 - found[1].0).abs() < 1e-6);
+        let mut compared = 0;
+        for (name, var) in parameters.trainable() {
+            let gradients = found.each_ref().map(|(_, store)| {
+                let gradient = store.get(&var)?;
+                Some(gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap())
+            });
+            let [Some(plain), Some(tight)] = &gradients else {
+                assert_eq!(gradients, [None, None], "{name}");
+                continue;
+            };
+            let largest = plain.iter().fold(0f32, |most, v| most.max(v.abs()));
+            for (a, b) in plain.iter().zip(tight) {
+                assert!((a - b).abs() <= 1e-5 * largest.max(1e-3), "{name}: {a} {b}");
+            }
+            compared += 1;
+        }
+        assert!(compared > 8, "{frozen:?}: {compared}");
     }
 }
 
@@ -206,7 +256,7 @@ fn without_an_image_the_projector_has_a_gradient_of_zero() {
     let (parameters, student) = fresh();
     let text = sequence(1, false, &[&[1, 2, 3]]);
     let loss = student.loss(&Batch(&[text]), |_| true).unwrap();
-    let store = loss.sum.backward().unwrap();
+    let store = loss.backward().unwrap();
     for (name, var) in parameters.trainable() {
         let unused = name.contains("post_layernorm");
         let gradient = store.get(&var);

@@ -5,10 +5,12 @@ use candle_nn::VarBuilder;
 
 use super::attention::{Attention, Sequences};
 use super::config::DecoderConfig;
+use super::stack::Sight;
 use crate::ops::{Projection, Rotary, rms_norm, swiglu};
 
+/// A layer of the decoder.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
+pub struct Layer {
     input_norm: Tensor,
     attention: Attention,
     post_norm: Tensor,
@@ -37,6 +39,19 @@ impl Layer {
             down: Projection::load(&mlp, (c, inner), "down_proj")?,
             eps: config.rms_norm_eps,
         })
+    }
+
+    /// The layer over whole sequences, nothing being remembered.
+    ///
+    /// # Shapes
+    /// `(b·t, c)` to `(b·t, c)`.
+    pub fn whole(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+        let mut sequences = Sequences::Whole {
+            batch: sight.batch,
+            positions: sight.positions.clone(),
+            visibility: sight.visibility.clone(),
+        };
+        self.forward(x, &mut sequences)
     }
 
     /// # Shapes

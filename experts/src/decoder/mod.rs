@@ -12,5 +12,6 @@ mod stack;
 
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
+pub use layer::Layer;
 pub use rope_scaling::RopeScaling;
 pub use stack::{Head, Row, Sight, Trunk};

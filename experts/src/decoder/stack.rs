@@ -65,14 +65,9 @@ impl Layers {
     }
 
     fn whole(&self, x: &Tensor, sight: &Sight) -> Result<Tensor> {
-        let mut sequences = Sequences::Whole {
-            batch: sight.batch,
-            positions: sight.positions.clone(),
-            visibility: sight.visibility.clone(),
-        };
         self.0
             .iter()
-            .try_fold(x.clone(), |x, layer| layer.forward(&x, &mut sequences))
+            .try_fold(x.clone(), |x, layer| layer.whole(&x, sight))
     }
 
     fn cached(&self, x: &Tensor, rows: &mut [Row]) -> Result<Tensor> {
@@ -129,6 +124,11 @@ impl Trunk {
         self.layers.0.len()
     }
 
+    /// The layers, the lowest first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers.0
+    }
+
     /// The embeddings of tokens.
     ///
     /// # Shapes
@@ -183,6 +183,11 @@ impl Head {
     /// Number of layers.
     pub fn depth(&self) -> usize {
         self.layers.0.len()
+    }
+
+    /// The layers, the lowest first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers.0
     }
 
     /// The hidden states at the top, without caches.

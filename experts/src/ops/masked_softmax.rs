@@ -11,14 +11,25 @@ use super::floats;
 pub enum Visibility {
     /// Every query sees the keys up to its own place; the queries are the last of the keys.
     Causal,
-    /// Causal, and besides that a token sees only the shared prefix (branch 0) and its own branch.
-    /// Several continuations of one prefix can so be computed in one sequence.
+    /// Causal, and besides that a token sees only its own sequence, and of that the shared prefix (branch 0) and
+    /// its own branch. Several continuations of one prefix can so be computed in one sequence, and several
+    /// sequences in one row.
     Branches {
-        /// The branch of each token, row by row: `b * t` values.
-        branches: Arc<[u16]>,
+        /// The branch of each token as [`Visibility::branch`] has it, row by row: `b * t` values.
+        branches: Arc<[u32]>,
         /// Tokens per row.
         tokens: usize,
     },
+}
+
+/// The part of a number that tells a branch from others of its sequence.
+const BRANCH: u32 = 0xffff;
+
+impl Visibility {
+    /// A branch of the sequence of this number.
+    pub fn branch(sequence: u32, branch: u16) -> u32 {
+        sequence << 16 | u32::from(branch)
+    }
 }
 
 /// Softmax of `scores * scale` over the last dimension, where an unseen key weighs zero. With a
@@ -86,8 +97,9 @@ impl MaskedSoftmax {
         match &self.visibility {
             Visibility::Causal => true,
             Visibility::Branches { branches, tokens } => {
-                let branch = branches[row * tokens + key];
-                branch == 0 || branch == branches[row * tokens + query]
+                let (seen, own) = (branches[row * tokens + key], branches[row * tokens + query]);
+                // The prefix of a sequence is what its branches have in common.
+                seen == own || seen == own & !BRANCH
             }
         }
     }
@@ -214,7 +226,7 @@ mod tests {
         let dev = Device::Cpu;
         let scores = Var::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
         let upstream = Tensor::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
-        let branches: Arc<[u16]> = vec![0, 1, 2, 0, 0, 1].into();
+        let branches: Arc<[u32]> = vec![0, 1, 2, 0, 0, 1].into();
         let visibility = Visibility::Branches {
             branches,
             tokens: 3,
@@ -255,6 +267,20 @@ mod tests {
         };
         let weights = to_floats(&masked_softmax(&scores, 3, 1.0, &visibility, None)?)?;
         assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_sequence_does_not_see_another_in_its_row() -> Result<()> {
+        let scores = Tensor::zeros((1, 1, 4, 4), candle::DType::F32, &Device::Cpu)?;
+        let of = |(sequence, branch)| Visibility::branch(sequence, branch);
+        let visibility = Visibility::Branches {
+            branches: [(0, 0), (1, 0), (1, 1), (1, 2)].map(of).into(),
+            tokens: 4,
+        };
+        let weights = to_floats(&masked_softmax(&scores, 4, 1.0, &visibility, None)?)?;
+        assert_eq!(weights[..8], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        assert_eq!(weights[8..], [0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
     }
 

@@ -89,6 +89,7 @@ impl Student {
             ),
             rewards: [total(0), total(1)],
             tokens: predicted.tokens,
+            tape: predicted.tape,
         })
     }
 }

@@ -8,10 +8,12 @@ use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
 use super::given::Given;
+use super::packing::Packing;
 use super::sequence::{Sequence, Target};
+use super::tape::Tape;
 use super::trainer::Loss;
-use crate::decoder::{Head, Sight, Trunk};
-use crate::ops::{Visibility, cross_entropy};
+use crate::decoder::{Head, Trunk};
+use crate::ops::cross_entropy;
 use crate::{Error, ModelConfig};
 
 /// A batch of sequences, computed together.
@@ -25,6 +27,8 @@ pub(super) struct Predicted {
     pub(super) rows: Vec<(usize, Target)>,
     /// Tokens computed.
     pub(super) tokens: u64,
+    /// What the gradients of the layers are computed from, where they are computed once more.
+    pub(super) tape: Option<Tape>,
 }
 
 impl Predicted {
@@ -42,6 +46,7 @@ pub struct Student {
     head: Head,
     side: usize,
     device: Device,
+    recomputing: bool,
 }
 
 impl Student {
@@ -60,7 +65,18 @@ impl Student {
             head: Head::load(vb, &config.decoder, depth)?,
             side: config.vision.image_size,
             device: vb.device().clone(),
+            recomputing: false,
         })
+    }
+
+    /// The same model, whose layers are computed once more for their gradients where so: a third more work, and of
+    /// all layers' values only those of one in memory.
+    #[must_use]
+    pub fn recomputing(self, recomputing: bool) -> Self {
+        Self {
+            recomputing,
+            ..self
+        }
     }
 
     /// Rows of an image's features.
@@ -92,29 +108,43 @@ impl Student {
         });
         let weight = weights.iter().map(|w| f64::from(*w)).sum();
         let sum = cross_entropy(logits, &predicted.wanted(), &weights)?;
-        Loss::new(sum, weight, hits, predicted.tokens)
+        let loss = Loss::new(sum, weight, hits, predicted.tokens)?;
+        Ok(Loss {
+            tape: predicted.tape,
+            ..loss
+        })
     }
 
     /// What the targets of sequences are predicted from.
     pub(super) fn predict(&self, batch: &Batch) -> Result<Predicted, Error> {
-        let t = batch.longest();
-        let sight = sight(batch.0, t);
-        let top = match hidden(batch.0, t)? {
-            Some(top) => top,
-            None => self.trunk.forward(&self.embed(batch.0, t)?, &sight)?,
+        let packing = Packing::of(batch.0);
+        let sight = packing.sight(batch.0);
+        let (bottom, trunk) = match packing.hidden(batch.0)? {
+            Some(top) => (top, [].as_slice()),
+            None => (self.embed(batch.0, &packing)?, self.trunk.layers()),
         };
-        let hidden = self.head.forward(&top, &sight)?;
+        let mut layers = trunk.iter().chain(self.head.layers());
+        let (hidden, tape) = if self.recomputing {
+            let tape = Tape::forward(bottom, layers, &sight)?;
+            (tape.top().clone(), Some(tape))
+        } else {
+            let hidden = layers.try_fold(bottom, |x, layer| layer.whole(&x, &sight))?;
+            (hidden, None)
+        };
         let tokens = batch.0.iter().map(|s| s.len() as u64).sum();
         let sequences = batch.0.iter().enumerate();
         let rows: Vec<(usize, Target)> = sequences
-            .flat_map(|(row, s)| s.targets.iter().map(move |g| (row, *g)))
+            .flat_map(|(i, s)| s.targets.iter().map(move |g| (i, *g)))
             .collect();
-        let places = rows.iter().map(|(row, g)| (row * t + g.from) as u32);
+        let places = rows
+            .iter()
+            .map(|(i, g)| (packing.start(*i) + g.from) as u32);
         let places = Tensor::from_vec(places.collect::<Vec<_>>(), rows.len(), &self.device)?;
         Ok(Predicted {
             logits: self.head.logits(&hidden.index_select(&places, 0)?)?,
             rows,
             tokens,
+            tape,
         })
     }
 
@@ -123,12 +153,11 @@ impl Student {
     /// # Shapes
     /// One `(t, c)` for each sequence of `t` tokens.
     pub fn trunk_top(&self, batch: &Batch) -> Result<Vec<Tensor>, Error> {
-        let t = batch.longest();
-        let top = self
-            .trunk
-            .forward(&self.embed(batch.0, t)?, &sight(batch.0, t))?;
+        let packing = Packing::of(batch.0);
+        let embedded = self.embed(batch.0, &packing)?;
+        let top = self.trunk.forward(&embedded, &packing.sight(batch.0))?;
         let rows = batch.0.iter().enumerate();
-        let rows = rows.map(|(row, s)| top.detach().narrow(0, row * t, s.len()));
+        let rows = rows.map(|(i, s)| top.detach().narrow(0, packing.start(i), s.len()));
         Ok(rows.collect::<candle::Result<_>>()?)
     }
 
@@ -162,84 +191,33 @@ impl Student {
         }
     }
 
-    /// Embedded sequences with their image tokens in place, padded to `t`.
-    fn embed(&self, sequences: &[Sequence], t: usize) -> Result<Tensor, Error> {
-        let padded = sequences.iter().flat_map(|s| {
-            s.tokens
-                .iter()
-                .copied()
-                .chain(std::iter::repeat_n(0, t - s.len()))
-        });
-        let text = self.trunk.embed(&padded.collect::<Vec<_>>())?;
+    /// Embedded sequences with their image tokens in place.
+    fn embed(&self, sequences: &[Sequence], packing: &Packing) -> Result<Tensor, Error> {
+        let tokens = packing.spread(0, sequences.iter().map(|s| s.tokens.clone()));
+        let text = self.trunk.embed(&tokens)?;
         let image = self.projector.forward(&self.seen(sequences)?)?;
         let (n, p, c) = image.dims3()?;
         let table = Tensor::cat(&[&text, &image.reshape((n * p, c))?], 0)?;
-        let mut source: Vec<u32> = (0..(sequences.len() * t) as u32).collect();
-        let mut next = (sequences.len() * t) as u32;
-        for (row, sequence) in sequences.iter().enumerate() {
+        let mut source: Vec<u32> = (0..packing.places() as u32).collect();
+        let mut next = packing.places() as u32;
+        for (i, sequence) in sequences.iter().enumerate() {
             if let Some(at) = sequence.image_at {
                 if at + p > sequence.len() {
                     let found = format!("{p} image tokens do not fit at place {at} of a prompt");
                     return Err(problem(&found));
                 }
-                for place in &mut source[row * t + at..row * t + at + p] {
+                let first = packing.start(i) + at;
+                for place in &mut source[first..first + p] {
                     *place = next;
                     next += 1;
                 }
             }
         }
-        let source = Tensor::from_vec(source, sequences.len() * t, &self.device)?;
+        let source = Tensor::from_vec(source, packing.places(), &self.device)?;
         Ok(table.index_select(&source, 0)?)
-    }
-}
-
-impl Batch<'_> {
-    /// Tokens of the longest sequence.
-    fn longest(&self) -> usize {
-        self.0.iter().map(Sequence::len).max().unwrap_or(0)
     }
 }
 
 fn problem(text: &str) -> Error {
     Error::Training(text.to_owned())
-}
-
-/// Hidden states that are known already, padded to `t`: of all sequences, or of none.
-fn hidden(sequences: &[Sequence], t: usize) -> Result<Option<Tensor>, Error> {
-    let known = sequences.iter().filter_map(|s| match &s.given {
-        Given::Hidden(hidden) => Some(hidden.pad_with_zeros(0, 0, t - s.len())),
-        _ => None,
-    });
-    let known: Vec<Tensor> = known.collect::<candle::Result<_>>()?;
-    match known.len() {
-        0 => Ok(None),
-        n if n == sequences.len() => Ok(Some(Tensor::cat(&known, 0)?)),
-        _ => Err(problem(
-            "some sequences of a batch are hidden states, others tokens",
-        )),
-    }
-}
-
-fn sight(sequences: &[Sequence], t: usize) -> Sight {
-    // Padding is a branch of its own that nothing looks at.
-    let branches = sequences.iter().flat_map(|s| {
-        s.branches
-            .iter()
-            .copied()
-            .chain(std::iter::repeat_n(u16::MAX, t - s.len()))
-    });
-    let positions = sequences.iter().flat_map(|s| {
-        s.positions
-            .iter()
-            .copied()
-            .chain(std::iter::repeat_n(0, t - s.len()))
-    });
-    Sight {
-        batch: sequences.len(),
-        positions: positions.collect(),
-        visibility: Visibility::Branches {
-            branches: branches.collect(),
-            tokens: t,
-        },
-    }
 }

@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use candle::backprop::GradStore;
 use candle::{Tensor, Var};
 
 use super::adamw::AdamW;
 use super::schedule::Schedule;
+use super::tape::Tape;
 use crate::Error;
 
 /// What a shard's forward pass gives.
@@ -24,6 +26,8 @@ pub struct Loss {
     pub rewards: [f64; 2],
     /// Tokens computed, for the throughput.
     pub tokens: u64,
+    /// Layers that `sum`'s graph does not reach.
+    pub tape: Option<Tape>,
 }
 
 impl Loss {
@@ -36,7 +40,17 @@ impl Loss {
             hits,
             rewards: [0.0; 2],
             tokens,
+            tape: None,
         })
+    }
+
+    /// The gradients of all that it was computed from.
+    pub fn backward(&self) -> Result<GradStore, Error> {
+        let mut gradients = self.sum.backward()?;
+        if let Some(tape) = &self.tape {
+            tape.backward(&mut gradients)?;
+        }
+        Ok(gradients)
     }
 }
 
@@ -179,7 +193,7 @@ fn gradients<S>(
     parameters: &[(String, Var)],
 ) -> Result<Shard, Error> {
     let loss = loss(shard)?;
-    let store = loss.sum.backward()?;
+    let store = loss.backward()?;
     let gradients = parameters
         .iter()
         .map(|(_, var)| match store.get(var) {

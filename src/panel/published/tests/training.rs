@@ -139,7 +139,7 @@ fn assert_is(loss: &Loss, parameters: &Parameters, want: &HashMap<String, Tensor
     let value = want["loss"].to_vec1::<f32>().unwrap()[0];
     let far = (loss.value / loss.weight - f64::from(value)).abs();
     assert!(far < 1e-5 * f64::from(value), "{kind}: {far}");
-    let store = loss.sum.backward().unwrap();
+    let store = loss.backward().unwrap();
     let trained = parameters.trainable();
     let named = want
         .keys()
