@@ -19,7 +19,7 @@ mod view;
 pub use agree::{AgreeArgs, LabelArgs, SamplingArgs, Scale};
 pub use audit::{AuditArgs, LimitArgs};
 pub use calibrate::{CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs};
-pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs};
+pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs};
 pub use encoders::EncodersArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};

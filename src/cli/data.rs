@@ -26,6 +26,11 @@ pub enum DataCommand {
     Phantoms(PhantomArgs),
     /// Write right evaluations of phantoms, each beside a worse one, as TRL's DPO trainer reads them
     Preferences(PreferenceArgs),
+    /// Rate evaluations to be learned from by some that people have rated, for a curriculum
+    ///
+    /// A logistic model of what evaluations are like and of their words tells whether each is of the better half.
+    /// It says how often that is right of evaluations it has not seen.
+    Quality(QualityArgs),
     /// Read cases without judging them, decode their images, and list every problem
     ///
     /// Exits with 1 when there is one.
@@ -73,6 +78,23 @@ pub struct PreferenceArgs {
     /// Begin the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
     #[arg(long, env = "ACEM3_REWARD_TOKENS")]
     pub reward_tokens: bool,
+}
+
+/// `acem3 data quality`.
+#[derive(Args, Clone, Debug)]
+pub struct QualityArgs {
+    /// Lines of `prompt`, `completion` (or `chosen`) and, where somebody rated them, `quality`
+    #[arg(value_name = "FILE")]
+    pub path: PathBuf,
+    /// The same lines, each with the chance to be of the better half as `quality`; ratings are kept as `rated`
+    #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// The seed of the parts that rate each other, and of the interval
+    #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
+    pub seed: u64,
+    /// The form of what is printed
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
+    pub format: Format,
 }
 
 /// The layout of prompts.

@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use crate::cases::{self, Case, Problem, Reason};
 use crate::cli::{
-    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, Verbosity,
+    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, QualityArgs, Verbosity,
 };
 use crate::commands::{print, unheeded};
 use crate::images::{Images, relative};
 use crate::phantoms::write;
-use crate::preferences::{PreferencePlan, folder};
+use crate::preferences::{PreferencePlan, evaluations, folder, rate, write_rated};
+use crate::statistics::Bootstrap;
 use crate::summary::{plural, printable, reason_name};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
@@ -24,6 +25,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
     match &args.command {
         DataCommand::Phantoms(args) => phantoms(args, verbosity),
         DataCommand::Preferences(args) => preferences(args, verbosity),
+        DataCommand::Quality(args) => quality(args),
         DataCommand::Check(args) => check(args, verbosity),
     }
 }
@@ -57,6 +59,48 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
             ));
         }
     }
+    Ok(Exit::Done)
+}
+
+fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
+    let (all, _) = evaluations(&args.path)?;
+    let bootstrap = Bootstrap {
+        seed: args.seed,
+        ..Bootstrap::default()
+    };
+    let found = rate(&all, bootstrap).with_context(|| args.path.display().to_string())?;
+    write_rated(&args.path, &args.out, &found.chances)?;
+    let share = found.right.value?;
+    let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
+    print(&match args.format {
+        Format::Json => {
+            let told = serde_json::json!({
+                "evaluations": all.len(),
+                "rated": found.rated,
+                "better": found.better,
+                "better_from": found.from,
+                "right": share,
+                "interval": found.right.interval.ok(),
+                "right_by_the_larger_class": usual,
+            });
+            told.to_string() + "\n"
+        }
+        Format::Text => {
+            let [low, high] = found.right.interval.unwrap_or([0.0, 1.0]);
+            format!(
+                "{} of {} rated, {} of them {} or better\n\
+                 told right of those not seen: {:.1} % (95 % interval {:.1} to {:.1}); {:.1} % by saying the same of all\n",
+                found.rated,
+                plural(all.len() as u64, "evaluation"),
+                found.better,
+                found.from,
+                100.0 * share,
+                100.0 * low,
+                100.0 * high,
+                100.0 * usual
+            )
+        }
+    })?;
     Ok(Exit::Done)
 }
 

@@ -5,12 +5,16 @@ mod folder;
 mod line;
 mod negative;
 mod pairs_file;
+mod quality;
+mod rated_file;
 
 pub use evaluations_file::{Evaluation, evaluations};
 pub use folder::{PreferencePlan, Written, folder};
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};
 pub use pairs_file::{PreferencePair, read};
+pub use quality::{Quality, rate};
+pub use rated_file::write_rated;
 
 /// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.
 pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];

@@ -35,13 +35,36 @@ impl Logistic {
     /// Without an observation, where a feature says nothing beside the others, and where no coefficients
     /// are the most likely ones: the features tell every outcome apart.
     pub fn fit(observations: &[Observation], weights: &[f64]) -> Defined<Self> {
+        let size = observations.first().map_or(0, |o| o.features.len());
+        Self::newton(observations, weights, &vec![0.0; size])
+    }
+
+    /// As [`fit`](Self::fit), half of `ridge · coefficient²` being added to the deviance for each feature
+    /// (scikit-learn's `LogisticRegression`, whose `C` is the reciprocal, with zero for the constant): there is always an
+    /// end then.
+    ///
+    /// # Errors
+    ///
+    /// Without an observation, and where a feature without a ridge says nothing beside the others.
+    pub fn ridged(observations: &[Observation], weights: &[f64], ridge: &[f64]) -> Defined<Self> {
+        Self::newton(observations, weights, ridge)
+    }
+
+    fn newton(observations: &[Observation], weights: &[f64], ridge: &[f64]) -> Defined<Self> {
         let n: f64 = weights.iter().sum();
         at_least(1, n as usize, "pairs")?;
-        let size = observations.first().map_or(0, |o| o.features.len());
-        let mut at = vec![0.0; size];
-        let mut deviance = deviance(observations, weights, &at);
+        let mut at = vec![0.0; ridge.len()];
+        let lost = |at: &[f64]| {
+            let drawn = at.iter().zip(ridge).map(|(a, r)| r * a * a / 2.0);
+            deviance(observations, weights, at) + drawn.sum::<f64>()
+        };
+        let mut reached_before = lost(&at);
         for _ in 0..STEPS {
-            let (gradient, information) = derivatives(observations, weights, &at);
+            let (mut gradient, mut information) = derivatives(observations, weights, &at);
+            for (i, (a, r)) in at.iter().zip(ridge).enumerate() {
+                gradient[i] -= r * a;
+                information[i][i] += r;
+            }
             let step = solve(information, gradient).ok_or(Undefined::Unbounded(
                 "what is compared does not vary enough to tell its effects apart",
             ))?;
@@ -49,13 +72,13 @@ impl Logistic {
             // The likelihood is concave: a step that overshoots is halved.
             let (next, reached) = loop {
                 let next: Vec<f64> = at.iter().zip(&step).map(|(a, s)| a + length * s).collect();
-                let reached = self::deviance(observations, weights, &next);
-                if reached <= deviance + 1e-12 || length < 1e-8 {
+                let reached = lost(&next);
+                if reached <= reached_before + 1e-12 || length < 1e-8 {
                     break (next, reached);
                 }
                 length /= 2.0;
             };
-            (at, deviance) = (next, reached);
+            (at, reached_before) = (next, reached);
             if at.iter().any(|a| !a.is_finite() || a.abs() > UNBOUNDED) {
                 break;
             }
@@ -133,6 +156,31 @@ mod tests {
         let tied = [observation(&[1.0], 0.5), observation(&[1.0], 1.0)];
         let fit = Logistic::fit(&tied, &[2.0, 2.0]).unwrap();
         assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
+    }
+
+    /// Against scikit-learn, features that tell every outcome apart among them.
+    #[test]
+    fn a_ridge_is_that_of_scikit_learn() {
+        #[derive(serde::Deserialize)]
+        struct Golden {
+            features: Vec<Vec<f64>>,
+            outcomes: Vec<f64>,
+            ridge: f64,
+            coefficients: Vec<f64>,
+        }
+        let golden = include_str!("../../assets/golden/ridge.json");
+        let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
+        assert!(golden.len() > 10);
+        for given in golden {
+            let all = given.features.iter().zip(&given.outcomes);
+            let all: Vec<Observation> = all.map(|(x, y)| observation(x, *y)).collect();
+            let mut ridge = vec![given.ridge; given.coefficients.len()];
+            ridge[0] = 0.0;
+            let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge).unwrap();
+            for (got, wanted) in fit.coefficients.iter().zip(&given.coefficients) {
+                assert!((got - wanted).abs() < 1e-5, "{got} {wanted}");
+            }
+        }
     }
 
     #[test]
