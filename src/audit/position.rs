@@ -40,14 +40,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
     if seen.is_empty() {
         return Finding::not_run(Probe::Position, "the records tell no presentation order");
     }
-    // In one order alone, the first place and the better answer cannot be told apart.
-    let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
-    let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| see(v, o, None)));
-    let first = Sample::new(both.map(|s| (s.cluster, s.first)));
-    let first = match first.is_empty() {
-        true => Reading::undefined("each pair was judged in one order only"),
-        false => first.mean(Unit::Share, bootstrap),
-    };
+    let first = first_preferred(evidence);
     let flips = flips.mean(Unit::Share, bootstrap);
     let known: Vec<&Seen<'_>> = seen.iter().filter(|s| s.better.is_some()).collect();
     let accuracy = |place: bool| {
@@ -82,19 +75,7 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
         gap,
     ));
     let sign = first.sign(0.5, TOLERABLE);
-    let told = first.words(Unit::Share);
-    let words = match sign {
-        Sign::Above => format!("position bias: what is shown first wins {told} of presentations"),
-        Sign::Below => format!("position bias: what is shown last wins, the first only {told}"),
-        Sign::There => format!("no sign of position bias: the first wins {told} of presentations"),
-        Sign::Unclear if first.value.is_none() => {
-            "whether the place decides is unknown: each pair was judged in one order only"
-                .to_owned()
-        }
-        Sign::Unclear => {
-            format!("too few pairs to tell a position bias: the first wins {told} of presentations")
-        }
-    };
+    let words = words(&first, sign);
     let flipping = match flips.value {
         Some(_) => format!("; verdicts flip in {} of pairs", flips.words(Unit::Share)),
         None => String::new(),
@@ -114,6 +95,34 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
         words: words + &flipping,
         measures,
         notes,
+    }
+}
+
+/// How often what is shown first is preferred, of the pairs shown in both orders: in one alone, the first place
+/// and the better answer cannot be told apart.
+fn first_preferred(evidence: &Evidence<'_>) -> Reading {
+    let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
+    let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| see(v, o, None)));
+    let first = Sample::new(both.map(|s| (s.cluster, s.first)));
+    if first.is_empty() {
+        return Reading::undefined("each pair was judged in one order only");
+    }
+    first.mean(Unit::Share, evidence.bootstrap)
+}
+
+fn words(first: &Reading, sign: Sign) -> String {
+    let told = first.words(Unit::Share);
+    match sign {
+        Sign::Above => format!("position bias: what is shown first wins {told} of presentations"),
+        Sign::Below => format!("position bias: what is shown last wins, the first only {told}"),
+        Sign::There => format!("no sign of position bias: the first wins {told} of presentations"),
+        Sign::Unclear if first.value.is_none() => {
+            "whether the place decides is unknown: each pair was judged in one order only"
+                .to_owned()
+        }
+        Sign::Unclear => {
+            format!("too few pairs to tell a position bias: the first wins {told} of presentations")
+        }
     }
 }
 

@@ -21,7 +21,7 @@ pub fn sign_flip(differences: &[i64]) -> f64 {
     chances[reach] = 1.0;
     for size in sizes {
         let at = |i: Option<usize>| i.and_then(|i| chances.get(i)).copied().unwrap_or(0.0);
-        let toss = |i: usize| (at(i.checked_sub(size)) + at(i.checked_add(size))) / 2.0;
+        let toss = |i: usize| f64::midpoint(at(i.checked_sub(size)), at(i.checked_add(size)));
         chances = (0..chances.len()).map(toss).collect();
     }
     let far = sum.unsigned_abs() as usize;

@@ -99,9 +99,8 @@ fn leanings_are_those_of_the_records() {
     assert!((share("longer_preferred") - longer / 30.0).abs() < 1e-6);
     assert!((share("longer_gap") - (longer / 30.0 - 1.0)).abs() < 1e-6);
     let finding = |probe: &str| {
-        let all = leanings.as_array().unwrap().iter();
-        all.filter(|finding| finding["probe"] == probe)
-            .next()
+        let mut all = leanings.as_array().unwrap().iter();
+        all.find(|finding| finding["probe"] == probe)
             .unwrap()
             .clone()
     };
