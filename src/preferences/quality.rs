@@ -190,8 +190,9 @@ mod tests {
     /// Good ones say what the image shows; bad ones repeat themselves.
     fn mixed(rated: usize, all: usize) -> Vec<Evaluation> {
         let one = |i: usize| {
-            let quality = (i < rated).then_some(if i % 2 == 0 { 4.0 } else { 1.0 });
-            let text = if i % 2 == 0 {
+            let good = i.is_multiple_of(2);
+            let quality = (i < rated).then_some(if good { 4.0 } else { 1.0 });
+            let text = if good {
                 format!(
                     "The response claims the left side. The image shows a lesion {i} on the left: they agree."
                 )
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!((found.rated, found.better), (40, 20));
         assert!(found.right.value.unwrap() > 0.95, "{:?}", found.right);
         for (i, chance) in found.chances.iter().enumerate() {
-            assert_eq!(i % 2 == 0, *chance > 0.5, "{i}: {chance}");
+            assert_eq!(i.is_multiple_of(2), *chance > 0.5, "{i}: {chance}");
         }
     }
 
@@ -230,9 +231,9 @@ mod tests {
         let said = |all: &[Evaluation]| rate(all, Bootstrap::default()).unwrap_err().to_string();
         assert!(said(&mixed(19, 40)).contains("19 of 40 evaluations have a `quality`"));
         let mut alike = mixed(30, 30);
-        alike
-            .iter_mut()
-            .for_each(|evaluation| evaluation.quality = Some(2.0));
+        for evaluation in &mut alike {
+            evaluation.quality = Some(2.0);
+        }
         assert!(said(&alike).contains("all ratings are equal"));
         assert_eq!(better_from([1.0, 1.0, 1.0, 2.0].into_iter()), Some(2.0));
         assert_eq!(better_from([3.0, 1.0, 2.0].into_iter()), Some(2.0));

@@ -36,12 +36,17 @@ mod tests {
     /// Of the eight ways to toss for 3, 2 and 1 one gives 6 and one −6.
     #[test]
     fn by_hand() {
-        assert_eq!(sign_flip(&[3, 2, 1]), 0.25);
-        assert_eq!(sign_flip(&[3, 2, -1]), 0.5);
-        assert_eq!(sign_flip(&[1, -1]), 1.0);
-        assert_eq!(sign_flip(&[0, 0, 0]), 1.0);
-        assert_eq!(sign_flip(&[]), 1.0);
-        assert_eq!(sign_flip(&[0, 1, 0, 1, 1, 1, 1]), 2.0 / 32.0);
+        for (differences, expected) in [
+            (&[3, 2, 1][..], 0.25),
+            (&[3, 2, -1], 0.5),
+            (&[1, -1], 1.0),
+            (&[0, 0, 0], 1.0),
+            (&[], 1.0),
+            (&[0, 1, 0, 1, 1, 1, 1], 2.0 / 32.0),
+        ] {
+            let got = sign_flip(differences);
+            assert!((got - expected).abs() < 1e-12, "{differences:?}: {got}");
+        }
     }
 
     #[test]
@@ -64,6 +69,6 @@ mod tests {
         };
         assert!(of(5_300) < 1e-8);
         assert!((of(5_098) - 0.0512).abs() < 5e-4, "{}", of(5_098));
-        assert_eq!(of(10_000), f64::EPSILON);
+        assert!(of(10_000) <= f64::EPSILON);
     }
 }
