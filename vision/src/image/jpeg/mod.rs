@@ -120,7 +120,7 @@ mod tests {
         for ink in 0..=255 {
             for light in 0..=255 {
                 let exact = (f64::from(ink) * f64::from(light) / 255.).round();
-                assert_eq!(f64::from(scaled(ink, light)), exact);
+                assert!((f64::from(scaled(ink, light)) - exact).abs() < 0.5);
             }
         }
     }

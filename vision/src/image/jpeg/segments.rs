@@ -136,7 +136,9 @@ mod tests {
         let frame = |names: &[u8]| {
             let length = 8 + 3 * names.len() as u8;
             let mut frame = vec![0xff, 0xc0, 0, length, 8, 0, 1, 0, 1, names.len() as u8];
-            names.iter().for_each(|n| frame.extend([*n, 0x11, 0]));
+            for name in names {
+                frame.extend([*name, 0x11, 0]);
+            }
             frame
         };
         let of = |parts: &[&[u8]]| colours(&[b"\xff\xd8".as_slice(), &parts.concat()].concat());
