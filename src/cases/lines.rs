@@ -48,7 +48,9 @@ impl<R: BufRead> Lines<R> {
                 Err(e) => return Err(e),
             };
             if chunk.is_empty() {
-                self.torn = if any { Some(self.number) } else { self.torn };
+                if any {
+                    self.torn = Some(self.number + 1);
+                }
                 return Ok(any.then_some((line, cut)));
             }
             any = true;
@@ -119,6 +121,17 @@ impl<R: BufRead> Iterator for Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_line_is_torn_where_it_has_no_end() {
+        let mut lines = Lines::new(&b"a\n\nb\nc"[..]);
+        let numbers: Vec<u64> = lines.by_ref().map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 3, 4]);
+        assert_eq!([1, 3, 4].map(|n| lines.is_torn(n)), [false, false, true]);
+        let mut whole = Lines::new(&b"a\nb\n"[..]);
+        assert_eq!(whole.by_ref().count(), 2);
+        assert!(!whole.is_torn(2));
+    }
 
     #[test]
     fn tolerates_marks_returns_and_blanks() {

@@ -19,10 +19,18 @@ pub fn sign_flip(differences: &[i64]) -> f64 {
     // The chance of each sum from −reach to reach.
     let mut chances = vec![0.0; 2 * reach + 1];
     chances[reach] = 1.0;
+    let mut tossed = vec![0.0; chances.len()];
     for size in sizes {
-        let at = |i: Option<usize>| i.and_then(|i| chances.get(i)).copied().unwrap_or(0.0);
-        let toss = |i: usize| f64::midpoint(at(i.checked_sub(size)), at(i.checked_add(size)));
-        chances = (0..chances.len()).map(toss).collect();
+        // No size is beyond the reach, which is eight times the deviation of all.
+        let apart = chances.len() - size;
+        tossed.fill(0.0);
+        for (to, from) in tossed[size..].iter_mut().zip(&chances[..apart]) {
+            *to += 0.5 * from;
+        }
+        for (to, from) in tossed[..apart].iter_mut().zip(&chances[size..]) {
+            *to += 0.5 * from;
+        }
+        std::mem::swap(&mut chances, &mut tossed);
     }
     let far = sum.unsigned_abs() as usize;
     let beyond: f64 = chances.iter().skip(reach + far).sum();

@@ -14,13 +14,13 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     } else {
         line
     };
-    tokens_apart(&line)
+    tokens_apart(&format!(" {line} "))
 }
 
-/// The tokens of a line, without the marks of SGML (`TokenizerRegexp`).
+/// The tokens of a line, without the marks of SGML (`TokenizerRegexp`). A point at either end of the line is cut off
+/// only where a space stands beyond it.
 pub(super) fn tokens_apart(line: &str) -> Vec<String> {
     let mut spread = String::with_capacity(2 * line.len());
-    spread.push(' ');
     for c in line.chars() {
         if is_apart(c) {
             spread.extend([' ', c, ' ']);
@@ -28,7 +28,6 @@ pub(super) fn tokens_apart(line: &str) -> Vec<String> {
             spread.push(c);
         }
     }
-    spread.push(' ');
     let is_point = |c| c == '.' || c == ',';
     // Points stay where a digit stands on both sides, and a dash is cut off a digit before it.
     let before = rewritten(&spread, |a, b| {
