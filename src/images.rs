@@ -10,6 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use acem3_vision::{DecodeError, DecodedImage, Format, Limits, View, decode_view};
 
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder as _};
+
 use crate::cases::ImageSource;
 use crate::files::regular;
 use crate::key::Digest;
@@ -194,6 +197,22 @@ impl Images {
             .map_err(told)?;
         Ok(bytes.into())
     }
+}
+
+/// The pixels of an image as a PNG.
+///
+/// # Errors
+/// Where the encoder refuses them.
+pub fn png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
+    let (width, height) = (image.width() as u32, image.height() as u32);
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes).write_image(
+        image.data(),
+        width,
+        height,
+        ExtendedColorType::Rgb8,
+    )?;
+    Ok(bytes)
 }
 
 /// The path from a folder, with `/` between its parts; the path itself if it lies elsewhere.

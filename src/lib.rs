@@ -18,7 +18,7 @@
 //!
 //! Beside it: [`phantoms`] (images whose right verdict is known), [`examples`] (real questions with a
 //! known better answer), [`training`] (panels from nothing), [`measure`] (what a panel is worth), [`tables`] (what a part
-//! of its training is worth), [`encoders`] (vision
+//! of its training is worth), [`introspection`] (data mended where a panel judges wrong), [`encoders`] (vision
 //! encoders compared), [`text_metrics`] (metrics of words and of language models, as baselines beside the judge),
 //! [`statistics`] (of agreement, on numbers alone).
 //!
@@ -36,6 +36,7 @@ pub mod examples;
 pub mod files;
 pub mod hub;
 pub mod images;
+pub mod introspection;
 pub mod judge;
 pub mod key;
 pub mod labels;

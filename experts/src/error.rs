@@ -15,6 +15,9 @@ pub enum Error {
     /// A prompt template is not what it should be.
     #[error("prompt template: {0}")]
     Template(String),
+    /// An evaluation departs from its form.
+    #[error("the evaluation does not keep to its form, which has `{0}` next")]
+    Form(String),
     /// The tokenizer does not write the scores as single tokens.
     #[error("the scores 0 to 5 are not single tokens at `{0}`")]
     ScoreTokens(String),

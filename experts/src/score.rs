@@ -31,6 +31,17 @@ impl Score {
         }
     }
 
+    /// A score that is given without any doubt; above 5 it is 5.
+    pub fn certain(value: u8) -> Self {
+        let value = value.min(*SCORES.end());
+        let mut probabilities = [0.0; 6];
+        probabilities[usize::from(value)] = 1.0;
+        Self {
+            value,
+            probabilities,
+        }
+    }
+
     /// The mean of the distribution, 0 to 5.
     pub fn expected(&self) -> f64 {
         self.probabilities

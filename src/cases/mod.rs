@@ -34,6 +34,7 @@ pub(crate) use ident::{id_text, kind};
 pub(crate) use labels::parse as parse_labels;
 pub(crate) use lines::Lines;
 pub(crate) use rows::Sheet;
+pub(crate) use source::root;
 
 pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};
 pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, open};

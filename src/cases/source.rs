@@ -173,6 +173,14 @@ impl Iterator for Source {
     }
 }
 
+/// The folder of a source, from which its files are named.
+pub(crate) fn root(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.to_owned();
+    }
+    path.parent().map(Path::to_owned).unwrap_or_default()
+}
+
 /// Opens a folder or file of cases: see the module for the layouts.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceArg, DtypeArg, Format};
+use super::{DeviceArg, DtypeArg, Format, IntrospectArgs};
 use crate::hub::HubFlags;
 use crate::tables::Rows;
 
@@ -33,6 +33,13 @@ pub enum TrainCommand {
     /// sets) once for each seed; what is finished is not done again. A configuration with `start = ...` trains
     /// what the table is about alone. Writes the table as Markdown, JSON and SVG.
     Table(TrainTableArgs),
+    /// Mend what a panel learns from where it judges wrong, and train it again, round after round
+    ///
+    /// Each round trains the configuration's panel, judges the cases with it, asks for better evaluations of those
+    /// that it judged wrong, and puts those that agree with what people said into the data of the next round. What no
+    /// suggestion agrees on is left to a person, in `unresolved.jsonl`. Writes the rounds as Markdown, JSON and SVG;
+    /// the last round's panel is in its folder `training/panel`.
+    Introspect(IntrospectArgs),
 }
 
 /// Which table, and of how much.

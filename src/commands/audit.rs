@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
 use super::seat::load_judge;
-use super::{print, root, tables, unheeded};
+use super::{print, tables, unheeded};
 use crate::agreement::Units;
 use crate::audit::{Asked, Audit, Plan, Probe, Subject, judge_all};
 use crate::cases::{self, Case};
@@ -116,7 +116,7 @@ fn of_cases(args: &AuditArgs, asked: &Asked, verbosity: Verbosity) -> Result<Aud
     let (mut judge, _) = load_judge(&args.seat, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
-    let images = Images::new(root(path), Limits::default());
+    let images = Images::new(cases::root(path), Limits::default());
     let mut images = images.viewed(args.source.view.view());
     let mut subject = Subject::new(path, cases, &mut images, judge.as_ref())?;
     subject.unreadable += lost;

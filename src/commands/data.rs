@@ -126,7 +126,7 @@ struct Findings {
 
 fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let path = &args.source.path;
-    let root = crate::commands::root(path);
+    let root = crate::cases::root(path);
     let mut source = cases::open(path, &args.source.options(args.min_responses))?;
     if !verbosity.quiet {
         for note in unheeded(&args.source, source.kind) {

@@ -5,6 +5,7 @@ mod audit;
 mod calibrate;
 mod data;
 mod encoders;
+mod introspect;
 mod judge;
 mod metrics;
 mod panel;
@@ -14,7 +15,6 @@ mod seat;
 mod train;
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -74,14 +74,6 @@ fn tables(lead: &str, parts: &[Part], format: TableFormat) -> String {
         }
     }
     text
-}
-
-/// The folder of a source, from which its files are named.
-fn root(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        return path.to_owned();
-    }
-    path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// What is said of flags that this kind of source has no use for.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
-use super::{print, root};
+use super::print;
 use crate::calibration::{Calibration, means};
 use crate::cli::{ReportArgs, ReportFormat, Verbosity};
 use crate::files::whole_file;
@@ -145,7 +145,7 @@ fn folder(args: &ReportArgs, report: &Report) -> PathBuf {
         if path.extension().is_some_and(|e| e == "parquet") {
             path
         } else {
-            root(&path)
+            crate::cases::root(&path)
         }
     })
 }

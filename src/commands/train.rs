@@ -23,6 +23,7 @@ pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         TrainCommand::Run(args) => train_panel(args, verbosity),
         TrainCommand::Eval(args) => eval(args, verbosity),
         TrainCommand::Table(args) => table(args, verbosity),
+        TrainCommand::Introspect(args) => super::introspect::run(args, verbosity),
     }
 }
 

@@ -69,12 +69,12 @@ impl Members {
             responses: [&first.text, &second.text],
         };
         if let Some(aspect) = Aspect::ALL.get(member) {
-            let prompt = text(&self.branches.pieces(*aspect, &input)?);
+            let prompt = prompt_text(&self.branches.pieces(*aspect, &input)?);
             return Ok((prompt, Format::branch(*aspect), ratings(phantom, *aspect)));
         }
         let written =
             Aspect::ALL.map(|aspect| Format::branch(aspect).pieces(&ratings(phantom, aspect)));
-        let prompt = text(&self.merge.pieces(&input, &written)?);
+        let prompt = prompt_text(&self.merge.pieces(&input, &written)?);
         let concluded = phantom.responses.each_ref().map(|r| &r.conclusion);
         let concluded = concluded.map(|c| (c.analysis.clone(), c.score));
         Ok((prompt, Format::conclusion(), concluded.into()))
@@ -89,7 +89,8 @@ fn ratings(phantom: &Phantom, aspect: Aspect) -> Ratings {
         .collect()
 }
 
-fn text(pieces: &[Piece]) -> String {
+/// A prompt or evaluation as one text, an image being [`IMAGE`].
+pub(crate) fn prompt_text(pieces: &[Piece]) -> String {
     let text = pieces.iter().map(|piece| match piece {
         Piece::Fixed(text) | Piece::Free(text) => text.as_str(),
         Piece::Image => IMAGE,
@@ -140,8 +141,8 @@ pub fn folder(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
                 "member": member,
                 "images": [image],
                 "prompt": prompt,
-                "chosen": format!("{}{}", lead(0), text(&format.pieces(&right))),
-                "rejected": format!("{}{}", lead(1), text(&format.pieces(&wrong))),
+                "chosen": format!("{}{}", lead(0), prompt_text(&format.pieces(&right))),
+                "rejected": format!("{}{}", lead(1), prompt_text(&format.pieces(&wrong))),
                 "negatives": ways,
             });
             writeln!(lines, "{line}")?;

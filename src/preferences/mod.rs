@@ -9,11 +9,13 @@ mod quality;
 mod rated_file;
 
 pub use evaluations_file::{Evaluation, evaluations};
+pub(crate) use folder::prompt_text;
 pub use folder::{PreferencePlan, Written, folder};
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};
 pub use pairs_file::{PreferencePair, read};
 pub use quality::{Quality, rate};
+pub(crate) use rated_file::whole_images;
 pub use rated_file::write_rated;
 
 /// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.

@@ -1,6 +1,6 @@
 //! A file of evaluations written again with what they were rated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
@@ -26,18 +26,25 @@ pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
         if let Some(rated) = fields.insert("quality".to_owned(), rounded.into()) {
             fields.insert("rated".to_owned(), rated);
         }
-        if let Some(Value::Array(images)) = fields.get_mut("images").filter(|_| !beside) {
-            for image in images {
-                let whole = image.as_str().map(|name| base.join(PathBuf::from(name)));
-                if let Some(whole) = whole {
-                    *image = Value::from(whole.display().to_string());
-                }
-            }
+        if !beside {
+            whole_images(&mut fields, &base);
         }
         written += &serde_json::to_string(&fields).with_context(place)?;
         written.push('\n');
     }
     whole_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
+}
+
+/// Names the images of a line, which are named from `base`, by their whole paths.
+pub(crate) fn whole_images(fields: &mut Map<String, Value>, base: &Path) {
+    if let Some(Value::Array(images)) = fields.get_mut("images") {
+        for image in images {
+            let whole = image.as_str().map(|name| base.join(name));
+            if let Some(whole) = whole {
+                *image = Value::from(whole.display().to_string());
+            }
+        }
+    }
 }
 
 #[cfg(test)]

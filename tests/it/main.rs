@@ -53,6 +53,8 @@ mod hub_peers;
 #[cfg(test)]
 mod imitation;
 #[cfg(test)]
+mod introspect;
+#[cfg(test)]
 mod judge;
 #[cfg(test)]
 mod layouts;

@@ -3,6 +3,7 @@
 mod dialogue;
 mod format;
 mod layout;
+mod reading;
 mod rubric;
 mod slots;
 mod stages;

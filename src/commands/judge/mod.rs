@@ -11,7 +11,7 @@ use anyhow::bail;
 
 use crate::cases::{self, Source};
 use crate::cli::{JudgeArgs, Verbosity};
-use crate::commands::root;
+
 use crate::commands::seat::load_judge;
 use crate::files::folder::{abandon, holds_records, make, unused};
 use crate::images::Images;
@@ -113,7 +113,7 @@ impl Sitting<'_> {
             batch_size: args.seat.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
-            root: root(&args.source.path),
+            root: cases::root(&args.source.path),
         };
         let images = Images::new(plan.root.clone(), Limits::default());
         let images = images.viewed(args.source.view.view());

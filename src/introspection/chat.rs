@@ -1,0 +1,123 @@
+//! Questions to a chat endpoint: the key, patience, refusals.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use ureq::Agent;
+use ureq::http::Uri;
+
+/// How long an answer is waited for.
+const SILENCE: Duration = Duration::from_mins(5);
+/// How often a question is put that finds nobody, or somebody too busy.
+const TRIES: u32 = 4;
+/// The longest answer in bytes, and in tokens.
+const ANSWER: u64 = 4 << 20;
+const TOKENS: u32 = 1500;
+
+/// A model behind `{base}/chat/completions`.
+#[derive(Debug)]
+pub(super) struct Chat {
+    agent: Agent,
+    url: String,
+    model: String,
+    key: Option<String>,
+    pause: Duration,
+}
+
+impl Chat {
+    /// A model behind an address.
+    pub(super) fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
+        let url = format!("{}/chat/completions", base.trim_end_matches('/'));
+        let address: Uri = url
+            .parse()
+            .with_context(|| format!("{base} is no address\nhint: as in https://host/v1"))?;
+        let mut config = Agent::config_builder()
+            // A redirect would be given the key and the image.
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(20)))
+            .timeout_recv_response(Some(SILENCE))
+            .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")));
+        if matches!(address.host(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+            // A proxy would look for this machine on its own.
+            config = config.proxy(None);
+        }
+        Ok(Self {
+            agent: config.build().into(),
+            url,
+            model: model.to_owned(),
+            key,
+            pause: Duration::from_secs(1),
+        })
+    }
+
+    /// The answer to messages; later attempts are a little less certain, so that they differ.
+    pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<String> {
+        let body = json!({
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": TOKENS,
+            "temperature": if attempt == 0 { 0.0 } else { 0.3 },
+            "seed": attempt,
+        });
+        let body = body.to_string();
+        let mut pause = self.pause;
+        for left in (0..TRIES).rev() {
+            let why = match self.send(&body) {
+                Ok((200, text)) => return answer(&text).with_context(|| self.url.clone()),
+                Ok((status @ (408 | 429 | 500..), text)) => {
+                    format!("status {status}: {}", first_words(&text))
+                }
+                Ok((status, text)) => bail!(
+                    "{}: status {status}: {}\n\
+                     hint: --suggest is the address up to `/v1`, --model one of its models, OPENAI_API_KEY its key",
+                    self.url,
+                    first_words(&text)
+                ),
+                Err(why) => why,
+            };
+            if left == 0 {
+                bail!(
+                    "{}: {why}\nhint: see whether it is up; the same command goes on where it stopped",
+                    self.url
+                );
+            }
+            std::thread::sleep(pause);
+            pause = pause.saturating_mul(4);
+        }
+        bail!("{}: it was not asked", self.url)
+    }
+
+    fn send(&self, body: &str) -> Result<(u16, String), String> {
+        let mut request = self
+            .agent
+            .post(&self.url)
+            .header("content-type", "application/json");
+        if let Some(key) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let mut reply = request.send(body).map_err(|error| error.to_string())?;
+        let status = reply.status().as_u16();
+        let text = reply
+            .body_mut()
+            .with_config()
+            .limit(ANSWER)
+            .read_to_string();
+        Ok((status, text.map_err(|error| error.to_string())?))
+    }
+}
+
+/// The text of an answer.
+fn answer(reply: &str) -> Result<String> {
+    let reply: Value = serde_json::from_str(reply).context("the answer is not JSON")?;
+    let text = reply["choices"][0]["message"]["content"].as_str();
+    let text = text.context("the answer has no `choices[0].message.content`")?;
+    Ok(text.to_owned())
+}
+
+/// What of a page is told in a message.
+fn first_words(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(200).collect()
+}

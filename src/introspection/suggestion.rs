@@ -1,0 +1,107 @@
+//! Where better evaluations come from: a second panel, a file of verdicts, or a model behind an endpoint.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::endpoint::Endpoint;
+use super::records::records;
+use crate::judge::judgement::Judgement;
+use crate::judge::{Judge, PairJob};
+
+/// Who is asked.
+pub enum Adviser {
+    /// Another judge, who is not told what people said.
+    Judge(Box<dyn Judge>),
+    /// Verdicts that were given before, by whomever, by case and models.
+    Recorded(HashMap<(String, [String; 2]), Judgement>),
+    /// A model that is told what people said when its first evaluation contradicts them.
+    Endpoint(Box<Endpoint>),
+}
+
+/// A pair that was judged wrong.
+pub(super) struct Doubt {
+    /// The pair.
+    pub(super) job: PairJob,
+    /// The final scores that people, or a rule, gave.
+    pub(super) known: [f64; 2],
+}
+
+impl Doubt {
+    /// The case and the models of the pair.
+    pub(super) fn key(&self) -> (String, [String; 2]) {
+        let case = &self.job.case;
+        let model = |i: usize| case.responses.get(i).map(|response| response.model.clone());
+        let models = self.job.pair.map(|i| model(i).unwrap_or_default());
+        (case.id.clone(), models)
+    }
+}
+
+impl Adviser {
+    /// The verdicts of a file of records, or of the folder of a run.
+    ///
+    /// # Errors
+    /// Where it cannot be read, and where it holds no verdict.
+    pub fn recorded(path: &Path) -> Result<Self> {
+        let mut known = HashMap::new();
+        for record in records(path)? {
+            let record = record?;
+            if let (Some(judgement), Some(case), Some(pair)) = (
+                record.judgement(),
+                &record.subject.case,
+                &record.subject.pair,
+            ) {
+                known.insert((case.clone(), pair.clone()), judgement.clone());
+            }
+        }
+        anyhow::ensure!(
+            !known.is_empty(),
+            "{}: there is no verdict in it\nhint: `acem3 judge --out` writes such records",
+            path.display()
+        );
+        Ok(Self::Recorded(known))
+    }
+
+    /// How often it is worth asking about one pair.
+    pub(super) fn attempts(&self, most: u32) -> u32 {
+        match self {
+            // They say the same again.
+            Self::Judge(_) | Self::Recorded(_) => 1,
+            Self::Endpoint(_) => most,
+        }
+    }
+
+    /// What it makes of pairs that were judged wrong; `attempt` counts from 0.
+    ///
+    /// # Errors
+    /// Where it fails as a whole. What concerns one pair is the reason why there is no suggestion.
+    pub(super) fn suggest(
+        &mut self,
+        doubts: &[&Doubt],
+        attempt: u32,
+    ) -> Result<Vec<Result<Judgement, String>>> {
+        match self {
+            Self::Judge(judge) => {
+                let jobs: Vec<PairJob> = doubts.iter().map(|doubt| doubt.job.clone()).collect();
+                let verdicts = judge.judge(&jobs).context("the second judge failed")?;
+                let suggestion = |verdict: Result<_, crate::judge::Unscored>| match verdict {
+                    Ok(verdict) => Judgement::of(&verdict).map(Ok),
+                    Err(unscored) => Ok(Err(unscored.message)),
+                };
+                verdicts.into_iter().map(suggestion).collect()
+            }
+            Self::Recorded(known) => {
+                let find = |doubt: &&Doubt| {
+                    let found = known.get(&doubt.key()).cloned();
+                    Ok(found.ok_or_else(|| "the suggestions have no verdict on it".to_owned()))
+                };
+                doubts.iter().map(find).collect()
+            }
+            Self::Endpoint(endpoint) => doubts
+                .iter()
+                .map(|doubt| endpoint.evaluate(doubt, attempt))
+                .collect(),
+        }
+    }
+}
