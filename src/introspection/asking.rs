@@ -36,6 +36,7 @@ pub(super) fn ask(
             ledger.put(Advice {
                 case,
                 pair,
+                by: ledger.by().to_owned(),
                 attempts: attempt + 1,
                 refused,
                 accepted,

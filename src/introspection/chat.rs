@@ -52,6 +52,11 @@ impl Chat {
         })
     }
 
+    /// The model and where it is.
+    pub(super) fn name(&self) -> String {
+        format!("{} at {}", self.model, self.url)
+    }
+
     /// The answer to messages; later attempts are a little less certain, so that they differ.
     pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<String> {
         let body = json!({

@@ -96,14 +96,14 @@ impl Data {
         Ok(())
     }
 
-    /// Writes all evaluations, those that are new before the others: the last ones validate.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    /// All evaluations as lines, those that are new before the others: the last ones validate.
+    pub(super) fn text(&self) -> Result<String> {
         let mut text = String::new();
         for line in self.new.iter().chain(&self.lines) {
             text += &serde_json::to_string(line).context("cannot write an evaluation")?;
             text.push('\n');
         }
-        whole_file::write(path, text.as_bytes())
+        Ok(text)
     }
 
     /// A line of what was not learned before. Where lines are in an order of quality, what people agree with

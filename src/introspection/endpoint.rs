@@ -38,6 +38,11 @@ impl Endpoint {
         })
     }
 
+    /// The model and where it is.
+    pub(super) fn name(&self) -> String {
+        self.chat.name()
+    }
+
     /// Its evaluation of a pair, in both presentation orders; or why there is none.
     ///
     /// # Errors

@@ -20,6 +20,8 @@ pub(super) struct Advice {
     pub(super) case: String,
     /// The models.
     pub(super) pair: [String; 2],
+    /// Who was asked.
+    pub(super) by: String,
     /// How often was asked.
     pub(super) attempts: u32,
     /// Why nothing is learned from it; a person is to decide.
@@ -34,12 +36,14 @@ pub(super) struct Advice {
 pub(super) struct Ledger {
     path: PathBuf,
     file: File,
+    by: String,
     known: HashMap<PairName, Advice>,
 }
 
 impl Ledger {
-    /// Opens the file of a round, made if need be; a line that an earlier end of the program tore is dropped.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    /// Opens the file of a round, made if need be; a line that an earlier end of the program tore is dropped. What
+    /// others than `by` suggested earlier stays in it, and is not heeded.
+    pub(super) fn open(path: &Path, by: String) -> Result<Self> {
         let place = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
@@ -56,13 +60,21 @@ impl Ledger {
                     number + 1
                 )
             })?;
-            known.insert((advice.case.clone(), advice.pair.clone()), advice);
+            if advice.by == by {
+                known.insert((advice.case.clone(), advice.pair.clone()), advice);
+            }
         }
         Ok(Self {
             path: path.to_owned(),
             file,
+            by,
             known,
         })
+    }
+
+    /// Who is asked.
+    pub(super) fn by(&self) -> &str {
+        &self.by
     }
 
     /// What is known of a pair.

@@ -85,10 +85,7 @@ impl Introspection<'_> {
             sitting::check(path, &OpenOptions::default())?;
         }
         let tutor = Tutor::new(self.config)?;
-        make(&self.folder())?;
-        if !self.data_of(0).exists() {
-            Data::read(given, &self.folder())?.write(&self.data_of(0))?;
-        }
+        self.begin(given)?;
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
             let Some((mut figures, review)) = self.judged(round)? else {
@@ -111,6 +108,25 @@ impl Introspection<'_> {
             }
         }
         Ok(Some(rounds))
+    }
+
+    /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
+    fn begin(&self, given: &Path) -> Result<()> {
+        make(&self.folder())?;
+        let (kept, text) = (self.data_of(0), Data::read(given, &self.folder())?.text()?);
+        if !kept.exists() {
+            return whole_file::write(&kept, text.as_bytes());
+        }
+        let before = std::fs::read_to_string(&kept).with_context(|| kept.display().to_string())?;
+        if before != text {
+            bail!(
+                "{}: it is not what the rounds in {} began with\n\
+                 hint: give the file as it was, or name another folder with --out",
+                given.display(),
+                self.out.display()
+            );
+        }
+        Ok(())
     }
 
     /// Trains the panel of a round, and judges the cases with it.
@@ -176,7 +192,8 @@ impl Introspection<'_> {
         review: &Review,
         (adviser, tutor): (&mut Adviser, &Tutor),
     ) -> Result<Option<usize>> {
-        let mut ledger = Ledger::open(&self.round(round).join("suggestions.jsonl"))?;
+        let path = self.round(round).join("suggestions.jsonl");
+        let mut ledger = Ledger::open(&path, adviser.name())?;
         let mut data = Data::read(&self.data_of(round), &self.folder())?;
         let (mut mended, mut unresolved) = (0, String::new());
         let mut doubts = sitting::Doubts::open(self.cases, &review.wrong)?;
@@ -215,7 +232,7 @@ impl Introspection<'_> {
                  rubric: what is mended is added to them",
             );
         }
-        data.write(&self.data_of(round + 1))?;
+        whole_file::write(&self.data_of(round + 1), data.text()?.as_bytes())?;
         Ok(Some(mended))
     }
 

@@ -1,6 +1,6 @@
 //! Where better evaluations come from: a second panel, a file of verdicts, or a model behind an endpoint.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -15,7 +15,12 @@ pub enum Adviser {
     /// Another judge, who is not told what people said.
     Judge(Box<dyn Judge>),
     /// Verdicts that were given before, by whomever, by case and models.
-    Recorded(HashMap<(String, [String; 2]), Judgement>),
+    Recorded {
+        /// Whose verdicts they are: the hashes in the records.
+        by: String,
+        /// The verdicts.
+        verdicts: HashMap<(String, [String; 2]), Judgement>,
+    },
     /// A model that is told what people said when its first evaluation contradicts them.
     Endpoint(Box<Endpoint>),
 }
@@ -44,7 +49,7 @@ impl Adviser {
     /// # Errors
     /// Where it cannot be read, and where it holds no verdict.
     pub fn recorded(path: &Path) -> Result<Self> {
-        let mut known = HashMap::new();
+        let (mut verdicts, mut judges) = (HashMap::new(), BTreeSet::new());
         for record in records(path)? {
             let record = record?;
             if let (Some(judgement), Some(case), Some(pair)) = (
@@ -52,22 +57,33 @@ impl Adviser {
                 &record.subject.case,
                 &record.subject.pair,
             ) {
-                known.insert((case.clone(), pair.clone()), judgement.clone());
+                verdicts.insert((case.clone(), pair.clone()), judgement.clone());
+                judges.insert(record.subject.judge.clone());
             }
         }
         anyhow::ensure!(
-            !known.is_empty(),
+            !verdicts.is_empty(),
             "{}: there is no verdict in it\nhint: `acem3 judge --out` writes such records",
             path.display()
         );
-        Ok(Self::Recorded(known))
+        let by = judges.into_iter().collect::<Vec<_>>().join(", ");
+        Ok(Self::Recorded { by, verdicts })
+    }
+
+    /// Who it is, told from others.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Judge(judge) => judge.name(),
+            Self::Recorded { by, .. } => format!("verdicts of {by}"),
+            Self::Endpoint(endpoint) => endpoint.name(),
+        }
     }
 
     /// How often it is worth asking about one pair.
     pub(super) fn attempts(&self, most: u32) -> u32 {
         match self {
             // They say the same again.
-            Self::Judge(_) | Self::Recorded(_) => 1,
+            Self::Judge(_) | Self::Recorded { .. } => 1,
             Self::Endpoint(_) => most,
         }
     }
@@ -91,9 +107,9 @@ impl Adviser {
                 };
                 verdicts.into_iter().map(suggestion).collect()
             }
-            Self::Recorded(known) => {
+            Self::Recorded { verdicts, .. } => {
                 let find = |doubt: &&Doubt| {
-                    let found = known.get(&doubt.key()).cloned();
+                    let found = verdicts.get(&doubt.key()).cloned();
                     Ok(found.ok_or_else(|| "the suggestions have no verdict on it".to_owned()))
                 };
                 doubts.iter().map(find).collect()

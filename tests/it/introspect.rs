@@ -152,12 +152,22 @@ fn what_a_panel_judges_wrong_is_mended_by_verdicts_that_agree_with_people() {
             .all(|line| concluded(line).len() == 2)
     );
 
-    // What is done is not done again.
+    // What is done is not done again, and what was begun with something else is not gone on with.
     let again = folder.run(&args);
     assert_eq!((again.code, &again.out), (0, &said.out), "{}", again.err);
     assert_eq!(
         lines(&folder.read("rounds/round-0/suggestions.jsonl")),
         advice
+    );
+    let mut given = folder.read("preferences/preferences.jsonl");
+    given.truncate(given.trim_end().rfind('\n').unwrap() + 1);
+    folder.write("preferences/preferences.jsonl", &given);
+    let other = folder.run(&args);
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(
+        other.err.contains("not what the rounds in"),
+        "{}",
+        other.err
     );
 }
 
