@@ -18,7 +18,7 @@ use acem3_experts::train::{
     AdamW, AdamWConfig, Batch, Given, Parameters, Preference, PreferenceLoss, Schedule, Sequence,
     Student, Trainer,
 };
-use candle::{DType, Device, Tensor};
+use candle::{DType, Tensor};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const LAYERS: usize = 12;
@@ -70,7 +70,7 @@ fn model(frozen: usize) -> (Student, Trainer) {
     }
     below.extend((0..frozen).map(|i| format!("model.layers.{i}.")));
     let parameters = Parameters::fresh(1).freeze(&below);
-    let student = Student::load(&parameters.builder(&Device::Cpu), &config(), frozen).unwrap();
+    let student = Student::load(&parameters.builder(), &config(), frozen).unwrap();
     let schedule = Schedule {
         peak: 1e-5,
         warmup: 1,

@@ -39,7 +39,7 @@ impl Place {
 
 /// The device that `--device` asks for. `auto` takes the first GPU a build with CUDA finds, else
 /// the CPU; a device named outright is never exchanged for another.
-fn open(device: DeviceArg) -> Result<Device> {
+pub fn open(device: DeviceArg) -> Result<Device> {
     match device {
         DeviceArg::Cpu => Ok(Device::Cpu),
         DeviceArg::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),

@@ -69,6 +69,9 @@ pub struct TrainTableArgs {
     /// Questions of each data set to measure on
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     pub limit: Option<usize>,
+    /// Where to train and to judge: auto, cpu, cuda or cuda:1
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceArg,
     /// The form of the table on stdout
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
@@ -88,6 +91,9 @@ pub struct TrainRunArgs {
     /// The folder of public data sets (`slake`, `vqa_rad`, `path_vqa`, `answers`); phantoms alone without it
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
+    /// Where to compute: auto, cpu, cuda or cuda:1; an interrupted training may go on elsewhere
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceArg,
     /// How the hub is used, where the configuration begins with a checkpoint there.
     #[command(flatten)]
     pub hub: HubFlags,

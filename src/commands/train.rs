@@ -6,7 +6,7 @@ use clap::ValueEnum as _;
 use crate::cli::{
     Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs, Verbosity,
 };
-use crate::device::Place;
+use crate::device::{Place, open};
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::measure::{self, Plan};
@@ -42,6 +42,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         &TrainPaths {
             out: args.out.clone(),
             data: args.data.clone(),
+            device: open(args.device)?,
         },
         &Live::new(verbosity.quiet, interrupt),
     )?;
@@ -67,6 +68,7 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
             blinded: false,
         },
         data: args.data.clone(),
+        device: open(args.device)?,
     };
     let base = (&config, start.as_ref());
     let Some(table) = tables::run(args.rows, base, &budget, &args.out, (&live, &interrupt))? else {

@@ -160,7 +160,7 @@ impl Candidate {
     /// The tower, frozen.
     pub(super) fn tower(&self) -> Result<VisionTower> {
         let frozen = self.weights.freeze(&[String::new()]);
-        let vb = frozen.builder(&Device::Cpu);
+        let vb = frozen.builder();
         let vb = vb.pp("model.vision_tower.vision_model");
         VisionTower::load(&vb, &self.config, self.selection)
             .with_context(|| format!("encoder {}", self.name))

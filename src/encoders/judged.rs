@@ -22,7 +22,7 @@ use crate::measure::trial::{self, View};
 use crate::panel::{
     Bench, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE, write_tensors,
 };
-use crate::training::{Live, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
+use crate::training::{Live, Precision, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
 
 const PROJECTOR: &str = "model.mm_projector.";
 /// The file of what a panel looks through.
@@ -63,6 +63,7 @@ pub fn compare(
         let paths = TrainPaths {
             out: out.join(format!("encoder-{}", i + 1)),
             data: set.data.clone(),
+            device: Device::Cpu,
         };
         let measure = || {
             let panel = base.look_through(encoder, (budget, set.seed), &paths, live)?;
@@ -231,6 +232,7 @@ impl Base {
             dialogue: self.spec.dialogue.clone(),
             seed,
             micro_batch: 4,
+            dtype: Precision::F32,
             recompute: false,
             layout: self.spec.layout,
             rubric: self.spec.rubric,

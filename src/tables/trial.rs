@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use candle::Device;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Row, Table};
@@ -29,6 +30,8 @@ pub struct Budget {
     pub plan: Plan,
     /// The folder of data sets to train with.
     pub data: Option<std::path::PathBuf>,
+    /// Where models are trained and judge.
+    pub device: Device,
 }
 
 /// What came of one training.
@@ -110,6 +113,7 @@ impl Trial<'_> {
         let paths = TrainPaths {
             out: self.folder.to_owned(),
             data: self.budget.data.clone(),
+            device: self.budget.device.clone(),
         };
         let name = &self.variant.name;
         self.live.note(&format!("{name}, seed {seed}"));
@@ -134,7 +138,11 @@ impl Trial<'_> {
 
     fn measure(&self) -> Result<Report> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
-        let panel = Panel::load(&files, false, &Place::cpu(), Downloads::default())?;
+        let place = Place {
+            device: self.budget.device.clone(),
+            ..Place::cpu()
+        };
+        let panel = Panel::load(&files, false, &place, Downloads::default())?;
         let options = Options {
             single_order: false,
         };

@@ -118,6 +118,7 @@ rate = 1e-3
         let paths = TrainPaths {
             out: out.path().to_owned(),
             data: None,
+            device: Device::Cpu,
         };
         let live = Live::new(true, Interrupt::default());
         assert!(train(&config, start.as_ref(), &paths, &live).unwrap());

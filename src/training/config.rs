@@ -8,6 +8,7 @@ use acem3_experts::prompt::{Detail, Dialogue, Layout};
 use acem3_experts::train::AdamWConfig;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
+use candle::{DType, Device};
 use serde::{Deserialize, Serialize};
 
 use super::beginning;
@@ -37,6 +38,9 @@ pub struct TrainConfig {
     /// Sequences computed at once; part of the result, unlike the number of processors.
     #[serde(default = "four")]
     pub micro_batch: usize,
+    /// The type in which a model's matrices are kept while it is trained.
+    #[serde(default, skip_serializing_if = "Precision::is_single")]
+    pub dtype: Precision,
     /// Whether the decoder's layers are computed once more for their gradients: a third more work, and only one
     /// layer's values in memory at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -63,6 +67,33 @@ pub struct TrainConfig {
     pub optimizer: AdamWConfig,
     /// What is done, in order.
     pub stages: Vec<StageConfig>,
+}
+
+/// The type of a model's matrices in training. Activations, norms, biases, losses and gradients that are added up are
+/// in f32 in either case, and so is what a stage leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half the memory: rounded copies, the optimizer keeping the f32 value of each weight that is trained.
+    Bf16,
+}
+
+impl Precision {
+    /// The type of tensors.
+    pub fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::Bf16 => DType::BF16,
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_single(&self) -> bool {
+        *self == Self::F32
+    }
 }
 
 fn four() -> usize {
@@ -189,9 +220,11 @@ impl TrainConfig {
     }
 }
 
-/// Where a training reads and writes.
+/// Where a training reads, computes and writes.
 #[derive(Clone, Debug)]
 pub struct TrainPaths {
+    /// Where it computes. Nothing of it is in what is written, so that a training may go on elsewhere.
+    pub device: Device,
     /// Checkpoints, metrics, tokenizer and the finished panel.
     pub out: PathBuf,
     /// The folder of public data sets, where there is one.

@@ -34,7 +34,7 @@ mod tests;
 mod trained;
 mod vocabulary;
 
-pub use config::{TrainConfig, TrainPaths};
+pub use config::{Precision, TrainConfig, TrainPaths};
 pub use contrast::Reward;
 pub use evaluations::EvaluationConfig;
 pub use given_pairs::PairWriter;
@@ -90,7 +90,7 @@ pub fn train(
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
     let mut members = Trained::members(start);
     check_whole(config, &members)?;
-    stages(config, (&teacher, &scribe), &mut members, &paths.out, live).with_context(|| {
+    stages(config, (&teacher, &scribe), &mut members, paths, live).with_context(|| {
         Stopped(format!(
             "the training in {} stopped\n\
              hint: the same command goes on from the last checkpoint; where a loss is no number, a lower \
@@ -105,7 +105,7 @@ fn stages(
     config: &TrainConfig,
     (teacher, scribe): (&Teacher, &Scribe),
     members: &mut [Trained; 4],
-    out: &Path,
+    TrainPaths { out, device, .. }: &TrainPaths,
     live: &Live,
 ) -> Result<bool> {
     for settings in &config.stages {
@@ -115,6 +115,7 @@ fn stages(
             teacher,
             scribe,
             live,
+            device,
         };
         if !run_stage(lectern, out, members)? {
             live.end();
@@ -201,7 +202,7 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
             out,
         };
         let before = &members[member.unwrap_or_default()];
-        if !run.checkpoint().exists() && !run.run(&before.parameters(config.seed)?)? {
+        if !run.checkpoint().exists() && !run.run(&|| before.parameters(config.seed))? {
             return Ok(false);
         }
         let trained = Trained {
@@ -284,13 +285,14 @@ pub(crate) fn adapt(
             teacher: &teacher,
             scribe: &scribe,
             live,
+            device: &paths.device,
         },
         stored: None,
         member: Some(member),
         name: settings.name.clone(),
         out: &paths.out,
     };
-    let ended = stage.run(&copy(start)?)?;
+    let ended = stage.run(&|| copy(start))?;
     live.end();
     if !ended {
         bail!("interrupted; the same command goes on");

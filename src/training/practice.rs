@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Loss, Observation, Observer, Sequence, Student, in_parallel};
+use acem3_experts::train::{
+    Batch, Loss, Observation, Observer, Parameters, Sequence, Student, in_parallel,
+};
 use anyhow::Result;
+use candle::Device;
 
 use super::config::TrainConfig;
 use super::evaluations::Evaluations;
@@ -46,6 +49,16 @@ pub(super) struct Lectern<'a> {
     pub(super) scribe: &'a Scribe,
     /// Where a person looks on.
     pub(super) live: &'a Live,
+    /// Where models compute.
+    pub(super) device: &'a Device,
+}
+
+impl Lectern<'_> {
+    /// Weights as the model computes with them, what is missing being drawn.
+    pub(super) fn placed(&self, start: &Parameters) -> candle::Result<Parameters> {
+        let drawing = start.drawing(self.config.seed);
+        drawing.placed(self.device, self.config.dtype.dtype())
+    }
 }
 
 /// The vision tower, told from attributes.
@@ -99,6 +112,7 @@ impl Practice for Writing<'_> {
             teacher,
             scribe,
             live,
+            ..
         } = self.lectern;
         let mut sequences: Vec<Sequence> = if let Some(given) = &self.given {
             given.sequences(numbers)?

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use acem3_experts::Error;
 use acem3_experts::train::{
-    Batch, Loss, Preference, PreferenceLoss, Sequence, Student, in_parallel,
+    Batch, Loss, Preference, PreferenceLoss, Sequence, Student, on_device,
 };
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -121,7 +121,7 @@ fn likelihoods(
     places: &[Place],
 ) -> Result<Vec<[f64; 2]>> {
     let batches: Vec<&[Place]> = places.chunks(lectern.config.micro_batch).collect();
-    let likely = in_parallel(&batches, |places| {
+    let likely = on_device(lectern.device, &batches, |places| {
         let sequences = places.iter().map(|place| stored.sequence(*place));
         let sequences: Result<Vec<Sequence>> = sequences.collect();
         let sequences = sequences.map_err(|e| Error::Training(format!("{e:#}")))?;

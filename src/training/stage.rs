@@ -1,7 +1,8 @@
 //! Runs a stage: steps, validation, metrics, checkpoints.
 //!
 //! A checkpoint of a stage in progress holds what is trained, with the optimizer's means; the
-//! weights that stay as they are come from the stage before. What a stage leaves is whole.
+//! weights that stay as they are come from the stage before. What a stage leaves is whole. Both are in f32, in whatever
+//! type and wherever the model computes.
 
 use std::fs;
 use std::ops::Range;
@@ -9,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use acem3_experts::train::{
-    AdamW, Observer, Parameters, Schedule, Student, Trainer, in_parallel, load_checkpoint,
+    AdamW, Observer, Parameters, Schedule, Student, Trainer, load_checkpoint, on_device,
     save_checkpoint,
 };
 use anyhow::{Context, Result, bail};
-use candle::{Device, Var};
+use candle::Var;
 use serde::{Deserialize, Serialize};
 
+use super::config::Precision;
 use super::evaluations::Evaluations;
 use super::metrics::{Journal, Window, in_words};
 use super::practice::{Lectern, Practice, Seeing, Writing};
@@ -31,6 +33,9 @@ const SAVE: Duration = Duration::from_mins(3);
 pub(super) const VALIDATION: u64 = 48;
 /// The number of the first of them.
 pub(super) const VALIDATION_AT: u64 = 1 << 31;
+
+/// Reads what a stage begins with, in f32 on the CPU.
+pub(super) type Start<'a> = &'a dyn Fn() -> Result<Parameters>;
 
 /// One stage with what it works on.
 pub(super) struct Stage<'a> {
@@ -56,7 +61,6 @@ struct Best {
 /// What changes while a stage runs.
 struct Course {
     parameters: Parameters,
-    trained: Vec<(String, Var)>,
     trainer: Trainer,
     best: Option<Best>,
 }
@@ -67,19 +71,21 @@ impl Stage<'_> {
         self.file("safetensors")
     }
 
-    /// Trains from `start`, or goes on where an interrupted run stood.
+    /// Trains from what `start` reads, or goes on where an interrupted run stood. It is read once more in the end
+    /// where the model holds rounded copies, rather than kept beside them.
     ///
     /// False when the person asked to stop before the end; the stage goes on from there then.
-    pub(super) fn run(&self, start: &Parameters) -> Result<bool> {
+    pub(super) fn run(&self, start: Start) -> Result<bool> {
         let Lectern {
             config, settings, ..
         } = self.lectern;
-        let mut parameters = start.drawing(config.seed).freeze(&settings.frozen());
+        let mut parameters = self.lectern.placed(&start()?)?.freeze(&settings.frozen());
         if let Some(lora) = &settings.lora {
             let adapted = parameters.adapt(lora, config.seed);
             parameters = adapted.with_context(|| format!("stage {}", self.name))?;
         }
-        let vb = parameters.builder(&Device::Cpu);
+        let vb = parameters.builder();
+        let learner = (parameters, start);
         let model = &config.model;
         let lectern = self.lectern;
         let student = |depth| {
@@ -90,7 +96,7 @@ impl Stage<'_> {
             StageKind::Encoder => {
                 let classes = lectern.teacher.attribute_classes();
                 let observer = Observer::load(&vb, &model.vision, model.selection, classes)?;
-                self.practise(&Seeing { lectern, observer }, parameters)
+                self.practise(&Seeing { lectern, observer }, learner)
             }
             StageKind::Align | StageKind::Sft | StageKind::Heads => {
                 let writing = Writing {
@@ -99,7 +105,7 @@ impl Stage<'_> {
                     member: self.member,
                     given: Evaluations::open(lectern, self.member)?,
                 };
-                self.practise(&writing, parameters)
+                self.practise(&writing, learner)
             }
             StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
                 let stored = self.stored.context("preferences without their store")?;
@@ -107,7 +113,7 @@ impl Stage<'_> {
                 let references = self.file("reference.safetensors");
                 let preferring =
                     Preferring::new(lectern, student, stored, self.member, &references)?;
-                let ended = self.practise(&preferring, parameters)?;
+                let ended = self.practise(&preferring, learner)?;
                 if ended {
                     remove(&references)?;
                 }
@@ -116,7 +122,11 @@ impl Stage<'_> {
         }
     }
 
-    fn practise(&self, practice: &impl Practice, parameters: Parameters) -> Result<bool> {
+    fn practise(
+        &self,
+        practice: &impl Practice,
+        (parameters, start): (Parameters, Start),
+    ) -> Result<bool> {
         let Lectern {
             config, settings, ..
         } = self.lectern;
@@ -128,7 +138,7 @@ impl Stage<'_> {
                 self.name
             );
         }
-        let optimizer = AdamW::new(trained.clone(), config.optimizer);
+        let optimizer = self.optimizer(trained, start)?;
         let schedule = Schedule {
             peak: settings.rate,
             warmup: settings.warmup,
@@ -138,7 +148,6 @@ impl Stage<'_> {
         let mut course = Course {
             trainer: Trainer::new(optimizer, schedule, settings.clip),
             parameters,
-            trained,
             best: None,
         };
         self.resume(&mut course)?;
@@ -146,19 +155,36 @@ impl Stage<'_> {
         if course.trainer.steps() < settings.steps {
             return Ok(false);
         }
+        let mut learned = course.trainer.optimizer.values()?;
         if let Some(best) = course.best.filter(|best| best.step < settings.steps) {
             let tensors = load_checkpoint(&self.file("best.safetensors"), None)?;
-            course.parameters.restore(tensors)?;
+            learned = tensors.into_iter().collect();
             self.lectern.live.note(&format!(
                 "{}: the weights of step {} are kept, whose validation loss {:.4} was the lowest",
                 self.name, best.step, best.loss
             ));
         }
-        save_checkpoint(&self.checkpoint(), &course.parameters.merged()?, None)?;
+        let start = match config.dtype {
+            Precision::F32 => course.parameters.clone(),
+            Precision::Bf16 => start()?.drawing(config.seed),
+        };
+        let whole = course.parameters.whole(learned, &start)?;
+        save_checkpoint(&self.checkpoint(), whole.merged()?, None)?;
         for ending in ["running.safetensors", "best.safetensors", "best.json"] {
             remove(&self.file(ending))?;
         }
         Ok(true)
+    }
+
+    /// The optimizer of what is trained, with masters that begin as the exact values of the start.
+    fn optimizer(&self, trained: Vec<(String, Var)>, start: Start) -> Result<AdamW> {
+        let config = self.lectern.config;
+        let optimizer = AdamW::new(trained, config.optimizer);
+        if config.dtype == Precision::F32 {
+            return Ok(optimizer);
+        }
+        let start = start()?.drawing(config.seed);
+        Ok(optimizer.with_masters(|name, var| start.exact(name, var.shape()))?)
     }
 
     /// Goes on where an interrupted run stood.
@@ -209,7 +235,7 @@ impl Stage<'_> {
             }
             let stop = !last && live.interrupted();
             if stop || last || saved.elapsed() > SAVE {
-                save_checkpoint(&running, &course.trained, Some(&course.trainer.optimizer))?;
+                save_checkpoint(&running, [], Some(&course.trainer.optimizer))?;
                 saved = Instant::now();
             }
             if stop {
@@ -277,7 +303,7 @@ impl Stage<'_> {
         let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
         let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
         let (mut sum, mut weight, mut hits, mut rewards) = (0.0, 0.0, (0.0, 0.0), [0.0; 2]);
-        for loss in in_parallel(&shards, |shard| practice.loss(shard)) {
+        for loss in on_device(self.lectern.device, &shards, |shard| practice.loss(shard)) {
             let loss = loss?;
             sum += loss.value;
             weight += loss.weight;
@@ -308,7 +334,8 @@ impl Stage<'_> {
         if course.best.is_none_or(|best| loss < best.loss) {
             let best = Best { step, loss };
             course.best = Some(best);
-            save_checkpoint(&self.file("best.safetensors"), &course.trained, None)?;
+            let values = course.trainer.optimizer.values()?;
+            save_checkpoint(&self.file("best.safetensors"), values, None)?;
             whole_file::write(&self.file("best.json"), &serde_json::to_vec(&best)?)?;
         }
         Ok(())

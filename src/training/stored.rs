@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::Error;
-use acem3_experts::train::{Batch, Given, Parameters, Sequence, Student, in_parallel};
+use acem3_experts::train::{Batch, Given, Parameters, Sequence, Student, on_device};
 use anyhow::{Result, bail};
-use candle::{Device, Tensor};
+use candle::Tensor;
 
 use super::contrast::Contrast;
 use super::practice::{Lectern, drawn, fits};
@@ -71,7 +71,7 @@ impl Stored {
             (Cut::Pixels, _) | (_, Some(_)) => None,
             _ => Some(RowWriter::create(&stored.path, preferences.store, width)?),
         };
-        let vb = start.drawing(config.seed).builder(&Device::Cpu);
+        let vb = lectern.placed(start)?.builder();
         let student = Student::load(&vb, &config.model, stored.depth())?;
         let source = Source::open(lectern)?;
         let (learned, held) = source.numbers();
@@ -118,7 +118,7 @@ impl Stored {
         let cases: Vec<Contrast> = cases.filter(fits).collect();
         if let Some(writer) = writer {
             let sequences: Vec<Sequence> = cases.iter().map(|c| c.sequence.clone()).collect();
-            for rows in in_parallel(&sequences, |s| self.computed(student, s)) {
+            for rows in on_device(lectern.device, &sequences, |s| self.computed(student, s)) {
                 if let Some(rows) = rows? {
                     writer.push(&rows)?;
                 }

@@ -17,6 +17,7 @@ use crate::panel::PanelSpec;
 use crate::terminal::interrupt::Interrupt;
 
 mod given;
+mod halved;
 
 const CONFIG: &str = r#"
 name = "tiny"
@@ -109,6 +110,7 @@ fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> 
     let paths = TrainPaths {
         out: out.to_owned(),
         data: None,
+        device: Device::Cpu,
     };
     train(config, None, &paths, &Live::new(true, interrupt.clone()))
 }
@@ -245,13 +247,14 @@ fn a_kept_trunk_is_the_trunk() {
         teacher: &teacher,
         scribe: &scribe,
         live: &live,
+        device: &Device::Cpu,
     };
     let dir = tempfile::tempdir().unwrap();
     let start = Parameters::fresh(9);
     let stored = Stored::prepare(lectern, &start, dir.path())
         .unwrap()
         .unwrap();
-    let student = Student::load(&start.builder(&Device::Cpu), &config.model, 1).unwrap();
+    let student = Student::load(&start.builder(), &config.model, 1).unwrap();
     let contrasts = Contrasts::new(&scribe, Reward::Target).unwrap();
     let drawn = teacher.contrasts(&contrasts, lectern.settings, 1).unwrap();
     let [Contrast { sequence, members }] = drawn.as_slice() else {

@@ -219,7 +219,7 @@ fn trained(
     let parameters = Parameters::from_tensors(golden.weights.clone())
         .unwrap()
         .freeze(frozen);
-    let vb = parameters.builder(&Device::Cpu);
+    let vb = parameters.builder();
     let (trunk, head) = parts(&vb, &golden.config, depth);
     let (ids, t) = golden.ids();
     let x = trunk.embed(&ids).unwrap();
@@ -305,7 +305,7 @@ fn both_projectors_and_their_gradients_are_those_of_torch() {
             vision_hidden_size: 6,
             hidden_size: 8,
         };
-        let projector = Projector::load(&parameters.builder(&Device::Cpu), &config).unwrap();
+        let projector = Projector::load(&parameters.builder(), &config).unwrap();
         let tokens = projector.forward(&all["features"]).unwrap();
         assert_near(&tokens, &all[&format!("{name}.tokens")], 1e-5, name);
         let loss = (tokens * &all[&format!("{name}.seed")]).unwrap();

@@ -9,7 +9,6 @@ use acem3_experts::train::{
 };
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::{Form, HiddenAct, SelectFeature, Selection, VisionConfig};
-use candle::Device;
 
 use crate::tiny;
 
@@ -45,7 +44,7 @@ fn config() -> ModelConfig {
 pub(crate) const FROZEN: [&str; 1] = ["model.vision_tower.vision_model.embeddings."];
 
 pub(crate) fn student(parameters: &Parameters) -> Student {
-    let student = Student::load(&parameters.builder(&Device::Cpu), &config(), 2);
+    let student = Student::load(&parameters.builder(), &config(), 2);
     student.unwrap()
 }
 

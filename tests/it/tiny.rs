@@ -113,7 +113,7 @@ pub(crate) fn config(tokenizer: &TextTokenizer) -> DecoderConfig {
 pub(crate) fn weights(tokenizer: &TextTokenizer, seed: u64) -> HashMap<String, Tensor> {
     let config = config(tokenizer);
     let parameters = Parameters::fresh(seed);
-    let vb = parameters.builder(&Device::Cpu);
+    let vb = parameters.builder();
     Trunk::load(&vb, &config, config.num_hidden_layers).unwrap();
     Head::load(&vb, &config, config.num_hidden_layers).unwrap();
     let weights = parameters.all().into_iter().map(|(name, var)| {
@@ -174,7 +174,7 @@ pub(crate) fn judge(layout: Layout, tokenizer: &TextTokenizer) -> BranchJudge {
 /// Random image tokens.
 pub(crate) fn image(key: &str) -> Arc<ImageTokens> {
     let seed = key.bytes().map(u64::from).sum();
-    let vb = Parameters::fresh(seed).builder(&Device::Cpu);
+    let vb = Parameters::fresh(seed).builder();
     Arc::new(ImageTokens {
         key: key.to_owned(),
         tokens: vb.get((5, 32), "image.weight").unwrap().detach(),

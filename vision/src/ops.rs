@@ -9,6 +9,7 @@
 
 mod activation;
 mod bias;
+pub mod by_hand;
 mod exp;
 mod layer_norm;
 mod product;

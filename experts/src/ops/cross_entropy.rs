@@ -26,12 +26,22 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
         };
         return logits.contiguous()?.apply_op1(op);
     }
+    composed(logits, targets, weights)
+}
+
+fn composed(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
+    let weights = Tensor::from_slice(weights, weights.len(), logits.device())?;
+    (picked(logits, targets)? * weights)?.sum_all()?.neg()
+}
+
+/// `log p(target)` of each row, in f32.
+///
+/// # Shapes
+/// `(n, v)` to `(n)`.
+fn picked(logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
     let log_p = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, 1)?;
-    let targets = Tensor::from_slice(targets, (n, 1), logits.device())?;
-    let weights = Tensor::from_slice(weights, n, logits.device())?;
-    (log_p.gather(&targets, 1)?.squeeze(1)? * weights)?
-        .sum_all()?
-        .neg()
+    let targets = Tensor::from_slice(targets, (targets.len(), 1), logits.device())?;
+    log_p.gather(&targets, 1)?.squeeze(1)
 }
 
 /// `log p(target)` of each row, without gradient.
@@ -40,11 +50,10 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
 /// `logits`: `(n, v)`, one target for each row.
 pub fn log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Vec<f32>> {
     let v = logits.dim(1)?;
-    let values = to_floats(
-        &logits
-            .to_dtype(DType::F32)?
-            .to_device(&candle::Device::Cpu)?,
-    )?;
+    if !logits.device().is_cpu() {
+        return picked(&logits.detach(), targets)?.to_vec1();
+    }
+    let values = to_floats(&logits.to_dtype(DType::F32)?)?;
     let rows = values.chunks_exact(v).zip(targets);
     rows.map(|(row, target)| {
         let logit = row.get(*target as usize).copied();
@@ -111,12 +120,7 @@ mod tests {
         let logits = Var::randn(0f32, 2.0, (3, 5), &Device::Cpu)?;
         let (targets, weights) = ([4u32, 0, 2], [1.0f32, 0.5, 0.0]);
         let fused = cross_entropy(&logits, &targets, &weights)?;
-        let log_p = candle_nn::ops::log_softmax(logits.as_tensor(), 1)?;
-        let index = Tensor::from_slice(&targets, (3, 1), &Device::Cpu)?;
-        let picked = log_p.gather(&index, 1)?.squeeze(1)?;
-        let composed = (picked * Tensor::from_slice(&weights, 3, &Device::Cpu)?)?
-            .sum_all()?
-            .neg()?;
+        let composed = composed(&logits, &targets, &weights)?;
         assert!((fused.to_scalar::<f32>()? - composed.to_scalar::<f32>()?).abs() < 1e-5);
         let (a, b) = ((&fused * 2.0)?.backward()?, (&composed * 2.0)?.backward()?);
         let (Some(a), Some(b)) = (a.get(&logits), b.get(&logits)) else {
@@ -125,6 +129,9 @@ mod tests {
         let worst = to_floats(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
         assert!(worst < 1e-5, "difference {worst}");
         let direct = log_probabilities(&logits, &targets)?;
+        let on_a_device = picked(&logits, &targets)?.to_vec1::<f32>()?;
+        let far = direct.iter().zip(on_a_device).map(|(a, b)| (a - b).abs());
+        assert!(far.fold(0.0, f32::max) < 1e-5);
         let total: f32 = direct.iter().zip(weights).map(|(l, w)| -l * w).sum();
         assert!((total - composed.to_scalar::<f32>()?).abs() < 1e-4);
         Ok(())

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use candle::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
+use acem3_vision::ops::by_hand::of_one;
+use candle::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 
 use super::floats;
 
@@ -69,13 +70,7 @@ pub fn masked_softmax(
     if scores.device().is_cpu() {
         return scores.contiguous()?.apply_op1(op);
     }
-    let rows = scores.dim(2)?;
-    let heads = scores.dim(1)?;
-    let mask = op.mask(b, rows, keys);
-    let mask = Tensor::from_vec(mask, (b, 1, rows, keys), scores.device())?
-        .broadcast_as((b, heads, rows, keys))?
-        .to_dtype(scores.dtype())?;
-    candle_nn::ops::softmax(&((scores * f64::from(scale))? + mask)?, candle::D::Minus1)
+    op.composed(scores)
 }
 
 struct MaskedSoftmax {
@@ -104,21 +99,50 @@ impl MaskedSoftmax {
         }
     }
 
-    fn mask(&self, b: usize, rows: usize, keys: usize) -> Vec<f32> {
-        let mut mask = Vec::with_capacity(b * rows * keys);
-        for row in 0..b {
-            for i in 0..rows {
-                let place = keys - self.queries + i % self.queries;
-                mask.extend((0..keys).map(|key| {
-                    if key >= self.first(place) && key <= place && self.sees(row, place, key) {
-                        0.0
-                    } else {
-                        f32::NEG_INFINITY
-                    }
-                }));
-            }
+    /// The same of all queries and keys on a device, to which no more goes than numbers of places and branches.
+    ///
+    /// # Shapes
+    /// `scores`: `(b, h_kv, g * t_q, t_k)` to `(b, 1, g * t_q, t_k)` or `(1, 1, g * t_q, t_k)`.
+    fn mask(&self, scores: &Tensor) -> Result<Tensor> {
+        let (b, _, rows, keys) = scores.dims4()?;
+        let device = scores.device();
+        let places: Vec<u32> = (0..rows)
+            .map(|i| (keys - self.queries + i % self.queries) as u32)
+            .collect();
+        let all = Tensor::arange(0, keys as u32, device)?.reshape((1, 1, 1, keys))?;
+        let column = |values: Vec<u32>, b: usize| Tensor::from_vec(values, (b, 1, rows, 1), device);
+        let mut seen = all.broadcast_le(&column(places.clone(), 1)?)?;
+        if self.window.is_some() {
+            let first = |place: &u32| self.first(*place as usize) as u32;
+            let first = column(places.iter().map(first).collect(), 1)?;
+            seen = (seen * all.broadcast_ge(&first)?)?;
         }
-        mask
+        if let Visibility::Branches { branches, tokens } = &self.visibility {
+            let own = |row: usize| places.iter().map(move |p| branches[row * tokens + *p as usize]);
+            let own: Vec<u32> = (0..b).flat_map(own).collect();
+            let prefix = own.iter().map(|own| own & !BRANCH).collect();
+            let other = Tensor::from_slice(branches, (b, 1, 1, keys), device)?;
+            let same = other.broadcast_eq(&column(own, b)?)?;
+            let shared = other.broadcast_eq(&column(prefix, b)?)?;
+            seen = seen.broadcast_mul(&same.maximum(&shared)?)?;
+        }
+        Ok(seen)
+    }
+
+    /// What the one pass over the data computes, of candle's operations.
+    fn composed(&self, scores: &Tensor) -> Result<Tensor> {
+        let scale = f64::from(self.scale);
+        let shape = scores.shape();
+        let hidden = Tensor::new(f32::NEG_INFINITY, scores.device())?.broadcast_as(shape)?;
+        let seen = self.mask(scores)?.broadcast_as(shape)?;
+        let scaled = seen.where_cond(&(scores.detach() * scale)?, &hidden)?;
+        let weights = scaled.broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?.exp()?;
+        let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
+        of_one(scores, &weights, move |_, weights, upstream| {
+            let pulled = (weights * upstream)?;
+            let dot = pulled.sum_keepdim(D::Minus1)?;
+            (pulled - weights.broadcast_mul(&dot)?)? * scale
+        })
     }
 
     fn row_softmax(&self, row: usize, place: usize, scores: &[f32], out: &mut [f32]) {
@@ -172,7 +196,7 @@ impl CustomOp1 for MaskedSoftmax {
     }
 
     fn bwd(&self, _scores: &Tensor, weights: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let keys = weights.dim(candle::D::Minus1)?;
+        let keys = weights.dim(D::Minus1)?;
         let op = SoftmaxBackward {
             keys,
             scale: self.scale,
@@ -220,42 +244,50 @@ mod tests {
     use crate::ops::to_floats;
     use candle::{Device, Var};
 
-    /// The fused operation against mask + softmax, values and gradient.
+    /// One pass over the data against a composition, values and gradient.
+    fn assert_composed(shape: [usize; 4], op: &MaskedSoftmax) -> Result<()> {
+        let dev = Device::Cpu;
+        let scores = Var::randn(0f32, 1.0, &shape, &dev)?;
+        let upstream = Tensor::randn(0f32, 1.0, &shape, &dev)?;
+        let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
+            let pairs = to_floats(a)?.into_iter().zip(to_floats(b)?);
+            Ok(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-6))
+        };
+        let (queries, visibility) = (op.queries, &op.visibility);
+        let fused = masked_softmax(&scores, queries, op.scale, visibility, op.window)?;
+        let got = (&fused * &upstream)?.sum_all()?.backward()?;
+        let seen = op.mask(&scores)?.broadcast_as(&shape)?;
+        let nothing = Tensor::new(f32::NEG_INFINITY, &dev)?.broadcast_as(&shape)?;
+        let masked = seen.where_cond(&(scores.as_tensor() * f64::from(op.scale))?, &nothing)?;
+        let by_graph = candle_nn::ops::softmax(&masked, D::Minus1)?;
+        for other in [op.composed(&scores)?, by_graph] {
+            assert!(close(&fused, &other)?);
+            let expected = (other * &upstream)?.sum_all()?.backward()?;
+            let (Some(expected), Some(got)) = (expected.get(&scores), got.get(&scores)) else {
+                panic!("a gradient is missing");
+            };
+            assert!(close(got, expected)?);
+        }
+        Ok(())
+    }
+
     #[test]
     fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
-        let dev = Device::Cpu;
-        let scores = Var::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
-        let upstream = Tensor::randn(0f32, 1.0, (2, 2, 6, 3), &dev)?;
-        let branches: Arc<[u32]> = vec![0, 1, 2, 0, 0, 1].into();
-        let visibility = Visibility::Branches {
-            branches,
+        let of = |(sequence, branch)| Visibility::branch(sequence, branch);
+        let two = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 7)].map(of);
+        let op = |queries, visibility, window| MaskedSoftmax {
+            queries,
+            scale: 0.5,
+            visibility,
+            window,
+        };
+        let branches = Visibility::Branches {
+            branches: two.into(),
             tokens: 3,
         };
-        let op = MaskedSoftmax {
-            queries: 3,
-            scale: 0.5,
-            visibility: visibility.clone(),
-            window: None,
-        };
-        let mask = Tensor::from_vec(op.mask(2, 6, 3), (2, 1, 6, 3), &dev)?;
-        let composed = (scores.as_tensor() * 0.5)?.broadcast_add(&mask)?;
-        let composed = candle_nn::ops::softmax(&composed, candle::D::Minus1)?;
-        let fused = masked_softmax(&scores, 3, 0.5, &visibility, None)?;
-        let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
-            let pairs = to_floats(a)?
-                .into_iter()
-                .zip(to_floats(b)?)
-                .collect::<Vec<_>>();
-            Ok(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-6))
-        };
-        assert!(close(&fused, &composed)?);
-        let expected = (composed * &upstream)?.sum_all()?.backward()?;
-        let got = (fused * &upstream)?.sum_all()?.backward()?;
-        let (Some(expected), Some(got)) = (expected.get(&scores), got.get(&scores)) else {
-            panic!("a gradient is missing");
-        };
-        assert!(close(got, expected)?);
-        Ok(())
+        assert_composed([2, 2, 6, 3], &op(3, branches, None))?;
+        assert_composed([2, 1, 4, 5], &op(2, Visibility::Causal, None))?;
+        assert_composed([1, 2, 4, 5], &op(4, Visibility::Causal, Some(2)))
     }
 
     #[test]
@@ -296,11 +328,9 @@ mod tests {
             visibility: causal,
             window: Some(2),
         };
-        let hidden: Vec<bool> = op.mask(1, 2, 3).iter().map(|m| *m < 0.0).collect();
-        assert_eq!(
-            hidden,
-            weights.iter().map(|w| *w == 0.0).collect::<Vec<_>>()
-        );
+        let seen = op.mask(&scores)?.flatten_all()?.to_vec1::<u8>()?;
+        let weighed = weights.iter().map(|w| u8::from(*w > 0.0));
+        assert_eq!(seen, weighed.collect::<Vec<_>>());
         let branches = Visibility::Branches {
             branches: vec![0, 1, 2].into(),
             tokens: 3,

@@ -102,6 +102,10 @@ impl Matrix {
         match self {
             Self::Dense(weight) => {
                 let places = Tensor::new(places, weight.device())?;
+                if weight.track_op() {
+                    // Widened first, so that gradients of a row that is taken often are added up in f32.
+                    return weight.to_dtype(DType::F32)?.index_select(&places, 0);
+                }
                 weight.index_select(&places, 0)?.to_dtype(DType::F32)
             }
             Self::Blocks {

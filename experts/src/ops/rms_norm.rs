@@ -1,6 +1,7 @@
 //! Root-mean-square normalisation (Llama's `LlamaRMSNorm` in transformers' `modeling_llama.py`).
 
-use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+use acem3_vision::ops::by_hand::of_two;
+use candle::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::{floats, to_floats};
 
@@ -18,10 +19,26 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
 }
 
 fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-    let wide = x.to_dtype(DType::F32)?;
-    let mean = wide.sqr()?.mean_keepdim(candle::D::Minus1)?;
-    let normed = wide.broadcast_div(&(mean + eps)?.sqrt()?)?;
-    normed.to_dtype(x.dtype())?.broadcast_mul(weight)
+    let inverse_root = move |x: &Tensor| {
+        let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
+        (mean + eps)?.sqrt()?.recip()
+    };
+    let given = x.detach();
+    let normed = given.broadcast_mul(&inverse_root(&given)?)?;
+    let y = normed.broadcast_mul(&weight.detach())?;
+    let wanted = weight.track_op();
+    of_two(x, weight, &y, move |x, weight, upstream| {
+        let (scale, c) = (inverse_root(x)?, x.dim(D::Minus1)?);
+        let inner = upstream.broadcast_mul(weight)?;
+        let dot = (x * &inner)?.sum_keepdim(D::Minus1)?;
+        let pull = ((dot * scale.powf(3.0)?)? / c as f64)?;
+        let dx = (inner.broadcast_mul(&scale)? - x.broadcast_mul(&pull)?)?;
+        let dw = || {
+            let rows = (upstream * x.broadcast_mul(&scale)?)?;
+            rows.reshape(((), c))?.sum(0)
+        };
+        Ok([Some(dx), wanted.then(dw).transpose()?])
+    })
 }
 
 struct RmsNorm {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use acem3_vision::ops::by_hand::of_one;
 use candle::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 
 use super::floats;
@@ -95,12 +96,16 @@ pub fn rope(x: &Tensor, positions: &Arc<[u32]>, rotary: &Rotary) -> Result<Tenso
 
 fn composed(x: &Tensor, positions: &[u32], rotary: &Rotary) -> Result<Tensor> {
     let (cos, sin) = rotary.tables(positions, x.device())?;
-    let (cos, sin) = (cos.to_dtype(x.dtype())?, sin.to_dtype(x.dtype())?);
-    let first = x.narrow(2, 0, rotary.half)?;
-    let second = x.narrow(2, rotary.half, rotary.half)?;
-    let left = (first.broadcast_mul(&cos)? - second.broadcast_mul(&sin)?)?;
-    let right = (second.broadcast_mul(&cos)? + first.broadcast_mul(&sin)?)?;
-    Tensor::cat(&[left, right], 2)
+    let half = rotary.half;
+    let turned = move |x: &Tensor, sin: &Tensor| {
+        let (first, second) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
+        let left = (first.broadcast_mul(&cos)? - second.broadcast_mul(sin)?)?;
+        let right = (second.broadcast_mul(&cos)? + first.broadcast_mul(sin)?)?;
+        Tensor::cat(&[left, right], 2)
+    };
+    let y = turned(&x.detach(), &sin)?;
+    // A rotation's gradient is the rotation back.
+    of_one(x, &y, move |_, _, upstream| turned(upstream, &sin.neg()?))
 }
 
 struct Rope {
@@ -139,7 +144,6 @@ impl CustomOp1 for Rope {
     }
 
     fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        // A rotation's gradient is the rotation back.
         let op = Self {
             positions: self.positions.clone(),
             rotary: self.rotary.clone(),

@@ -1,4 +1,4 @@
-//! Checkpoints: weights, the optimizer's means and the step, replaced atomically.
+//! Checkpoints: weights in single precision, the optimizer's means and the step, replaced atomically.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use candle::{Device, Tensor};
 
-use super::adamw::AdamW;
+use super::adamw::{AdamW, floats};
 use crate::Error;
 
 const MEAN: &str = "optimizer.mean.";
@@ -17,20 +17,18 @@ fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::Training(format!("{}: {error}", path.display()))
 }
 
-/// Writes weights (`all`) and the optimizer's state into one safetensors file. An interrupted write
-/// leaves the old file as it was.
+/// Writes weights (`all`) and the optimizer's state into one safetensors file. Of what the optimizer has, its own
+/// values ([`AdamW::values`]) are written. An interrupted write leaves the old file as it was.
 pub fn save_checkpoint(
     path: &Path,
-    all: &[(String, candle::Var)],
+    all: impl IntoIterator<Item = (String, Tensor)>,
     optimizer: Option<&AdamW>,
 ) -> Result<(), Error> {
-    let mut tensors: HashMap<String, Tensor> = all
-        .iter()
-        .map(|(name, var)| (name.clone(), var.as_detached_tensor()))
-        .collect();
+    let mut tensors: HashMap<String, Tensor> = all.into_iter().collect();
     if let Some(optimizer) = optimizer {
-        for ((name, var), moments) in optimizer.parameters.iter().zip(&optimizer.moments) {
-            for (prefix, values) in [(MEAN, &moments.mean), (SQUARE, &moments.square)] {
+        tensors.extend(optimizer.values()?);
+        for ((name, var), state) in optimizer.parameters.iter().zip(&optimizer.states) {
+            for (prefix, values) in [(MEAN, &state.mean), (SQUARE, &state.square)] {
                 let tensor = Tensor::from_slice(values, var.shape(), &Device::Cpu)?;
                 tensors.insert(format!("{prefix}{name}"), tensor);
             }
@@ -49,7 +47,8 @@ pub fn save_checkpoint(
     fs::rename(&partial, path).map_err(|e| failed(path, &e))
 }
 
-/// The weights of a checkpoint; the optimizer, where given, continues where it stood.
+/// The weights of a checkpoint, on the CPU; the optimizer, where given, continues where it stood, its masters among
+/// these weights. The parameters themselves are given their values by [`super::Parameters::restore`].
 pub fn load_checkpoint(
     path: &Path,
     optimizer: Option<&mut AdamW>,
@@ -60,8 +59,10 @@ pub fn load_checkpoint(
         let missing = |what: &str| failed(path, &format!("has no `{what}`"));
         let step = tensors.get(STEP).ok_or_else(|| missing(STEP))?;
         optimizer.step = step.to_vec1::<i64>()?.first().copied().unwrap_or(0).max(0) as u64;
-        for ((name, var), moments) in optimizer.parameters.iter().zip(&mut optimizer.moments) {
-            for (prefix, values) in [(MEAN, &mut moments.mean), (SQUARE, &mut moments.square)] {
+        for ((name, var), state) in optimizer.parameters.iter().zip(&mut optimizer.states) {
+            let master = state.master.as_mut().map(|master| ("", master));
+            let means = [(MEAN, &mut state.mean), (SQUARE, &mut state.square)];
+            for (prefix, values) in means.into_iter().chain(master) {
                 let key = format!("{prefix}{name}");
                 let tensor = tensors.get(&key).ok_or_else(|| missing(&key))?;
                 if tensor.shape() != var.shape() {
@@ -69,7 +70,7 @@ pub fn load_checkpoint(
                     let problem = format!("`{key}` has shape {got:?}, expected {expected:?}");
                     return Err(failed(path, &problem));
                 }
-                *values = tensor.flatten_all()?.to_vec1::<f32>()?;
+                *values = floats(tensor)?;
             }
         }
     }

@@ -13,8 +13,8 @@ pub enum Given {
     Text,
     /// Its image, `(3, s, s)`.
     Pixels(Arc<[f32]>),
-    /// What a frozen tower made of its image, `(p, c_v)`.
+    /// What a frozen tower made of its image, `(p, c_v)`, on any device.
     Features(Tensor),
-    /// What a frozen trunk made of all its tokens, `(t, c)`.
+    /// What a frozen trunk made of all its tokens, `(t, c)`, on any device.
     Hidden(Tensor),
 }

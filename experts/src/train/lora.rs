@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use candle::{Result, Tensor, Var, bail};
+use candle::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
 use super::parameters::{Parameters, Trained, draw};
@@ -149,21 +149,21 @@ impl Parameters {
             };
             let shapes = [(lora.rank, columns), (rows, lora.rank)];
             for (name, shape) in [down, up].into_iter().zip(shapes) {
-                let drawn = draw(&shape.into(), &name, seed, var.device())?;
-                store.insert(name, Var::from_tensor(&drawn)?);
+                let drawn = draw(&shape.into(), &name, seed, &Device::Cpu)?;
+                store.insert(name, self.rounded(&drawn)?);
             }
-            let value = Tensor::new(lora.alpha as f32, var.device())?;
-            store.insert(alpha, Var::from_tensor(&value)?);
+            let value = Tensor::new(lora.alpha as f32, &Device::Cpu)?;
+            store.insert(alpha, self.rounded(&value)?);
         }
         Ok(Self {
             store: Arc::new(Mutex::new(store)),
             trained: Trained::Adapters,
-            seed: self.seed,
+            ..self.clone()
         })
     }
 
     /// All weights, by name, as a model without adapters has them: `W + alpha / rank · B · A`.
-    pub fn merged(&self) -> Result<Vec<(String, Var)>> {
+    pub fn merged(&self) -> Result<Vec<(String, Tensor)>> {
         let store = self.lock();
         let plain = store
             .iter()
@@ -175,12 +175,12 @@ impl Parameters {
                 Some((store.get(down)?, store.get(up)?, store.get(alpha)?))
             });
             let Some((down, up, alpha)) = parts else {
-                return Ok((name.clone(), var.clone()));
+                return Ok((name.clone(), var.as_detached_tensor()));
             };
             let scale = f64::from(alpha.to_scalar::<f32>()?) / down.dim(0)? as f64;
             let change = up.as_detached_tensor().matmul(&down.as_detached_tensor())?;
             let whole = (var.as_detached_tensor() + (change * scale)?)?;
-            Ok((name.clone(), Var::from_tensor(&whole)?))
+            Ok((name.clone(), whole))
         });
         merged.collect()
     }
@@ -189,7 +189,7 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle::{DType, Device};
+    use candle::DType;
 
     const TWO: [&str; 2] = ["q_proj", "down_proj"];
 
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    fn values(var: &Var) -> Vec<f32> {
+    fn values(var: &Tensor) -> Vec<f32> {
         var.flatten_all().unwrap().to_vec1().unwrap()
     }
 

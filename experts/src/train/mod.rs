@@ -25,4 +25,4 @@ pub use schedule::Schedule;
 pub use sequence::{Sequence, Target};
 pub use student::{Batch, Student};
 pub use tape::Tape;
-pub use trainer::{Loss, StepReport, Trainer, in_parallel};
+pub use trainer::{Loss, StepReport, Trainer, in_parallel, on_device};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use acem3_vision::ops::product;
 use acem3_vision::{SelectFeature, Selection, VisionConfig, VisionTower};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
@@ -88,7 +89,7 @@ impl Observer {
     /// `(n, 1 + patches, c)` to `(n, Σ sizes)`.
     fn logits(&self, features: &Tensor) -> Result<Tensor, Error> {
         let first = features.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
-        Ok(first.matmul(&self.weight.t()?)?.broadcast_add(&self.bias)?)
+        Ok(product(&first, &self.weight)?.broadcast_add(&self.bias)?)
     }
 
     /// The loss at the patches' marks, zero for images whose marks are not known, and its weight.
@@ -100,10 +101,8 @@ impl Observer {
         let (n, places, c) = features.dims3()?;
         let patches = places - 1;
         let rest = features.narrow(1, 1, patches)?.contiguous()?;
-        let logits = rest
-            .reshape((n * patches, c))?
-            .matmul(&self.marks.0.t()?)?
-            .broadcast_add(&self.marks.1)?;
+        let rest = rest.reshape((n * patches, c))?;
+        let logits = product(&rest, &self.marks.0)?.broadcast_add(&self.marks.1)?;
         let known = |o: &Observation| o.marks.len() == patches;
         let mark = |o: &Observation, i: usize| o.marks.get(i).map_or(0, |m| *m as u32);
         let targets: Vec<u32> = observations

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use candle::Tensor;
+use candle::{Device, Tensor};
 
 use super::given::Given;
 use super::sequence::Sequence;
@@ -92,8 +92,12 @@ impl Packing {
         }
     }
 
-    /// Hidden states that are known already, at their places: of all sequences, or of none.
-    pub(super) fn hidden(&self, sequences: &[Sequence]) -> Result<Option<Tensor>, Error> {
+    /// Hidden states that are known already, at their places and on a device: of all sequences, or of none.
+    pub(super) fn hidden(
+        &self,
+        sequences: &[Sequence],
+        device: &Device,
+    ) -> Result<Option<Tensor>, Error> {
         let known = sequences.iter().filter_map(|s| match &s.given {
             Given::Hidden(hidden) => Some(hidden),
             _ => None,
@@ -117,7 +121,8 @@ impl Packing {
         };
         let rows: Vec<Vec<u32>> = known.iter().map(|h| rows(h)).collect::<Result<_, _>>()?;
         let source = Tensor::new(self.spread(0, rows.into_iter()), first.device())?;
-        Ok(Some(Tensor::cat(&table, 0)?.index_select(&source, 0)?))
+        let placed = Tensor::cat(&table, 0)?.index_select(&source, 0)?;
+        Ok(Some(placed.to_device(device)?))
     }
 }
 

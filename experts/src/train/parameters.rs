@@ -9,18 +9,35 @@ use candle_nn::var_builder::SimpleBackend;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::adamw::set;
 use crate::ops::ADAPTER;
 
 /// The endings of the names of adapters' matrices.
 const DOWN: &str = ADAPTER[0];
 const UP: &str = ADAPTER[1];
+const ALPHA: &str = ADAPTER[2];
 
 /// Named weights; some are trained, the others stay as they are.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Parameters {
     pub(super) store: Arc<Mutex<BTreeMap<String, Var>>>,
     pub(super) trained: Trained,
     pub(super) seed: Option<u64>,
+    pub(super) device: Device,
+    /// The type of matrices; all else is in f32.
+    pub(super) dtype: DType,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            store: Arc::default(),
+            trained: Trained::default(),
+            seed: None,
+            device: Device::Cpu,
+            dtype: DType::F32,
+        }
+    }
 }
 
 /// Which weights are trained.
@@ -47,10 +64,10 @@ impl Parameters {
         }
     }
 
-    /// The weights of a checkpoint; asking for another one is an error.
+    /// The weights of a checkpoint, in f32 on the CPU; asking for another one is an error.
     pub fn from_tensors(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<Self> {
         let vars = tensors.into_iter().map(|(name, tensor)| {
-            let tensor = tensor.to_dtype(DType::F32)?;
+            let tensor = tensor.to_dtype(DType::F32)?.to_device(&Device::Cpu)?;
             Ok((name, Var::from_tensor(&tensor)?))
         });
         let store = vars.collect::<Result<BTreeMap<_, _>>>()?;
@@ -69,12 +86,69 @@ impl Parameters {
         }
     }
 
+    /// The weights as a model computes with them on a device: matrices rounded to a type, all else in f32. They are
+    /// these very weights where nothing changes, and else have values of their own; what is not drawn yet will be
+    /// rounded so.
+    pub fn placed(&self, device: &Device, dtype: DType) -> Result<Self> {
+        if device.same_device(&self.device) && dtype == self.dtype {
+            return Ok(self.clone());
+        }
+        let placed = Self {
+            store: Arc::default(),
+            device: device.clone(),
+            dtype,
+            ..self.clone()
+        };
+        for (name, var) in self.all() {
+            let copy = placed.rounded(&var.as_detached_tensor())?;
+            placed.lock().insert(name, copy);
+        }
+        Ok(placed)
+    }
+
+    /// A variable of these values, in the type and on the device that weights have here.
+    pub(super) fn rounded(&self, values: &Tensor) -> Result<Var> {
+        let dtype = if values.rank() == 2 {
+            self.dtype
+        } else {
+            DType::F32
+        };
+        let values = values.to_dtype(dtype)?.to_device(&self.device)?;
+        Var::from_tensor(&values)
+    }
+
+    /// The value of a weight of this name and shape before it was rounded: the one that is here, or what would be
+    /// drawn.
+    pub fn exact(&self, name: &str, shape: &Shape) -> Result<Tensor> {
+        let found = self.lock().get(name).map(Var::as_detached_tensor);
+        match (found, self.seed) {
+            (Some(tensor), _) => Ok(tensor),
+            (None, Some(seed)) => draw(shape, name, seed, &Device::Cpu),
+            (None, None) => bail!("the checkpoint has no tensor `{name}`"),
+        }
+    }
+
+    /// The same weights in f32 on the CPU: what was learned, and all others as `start` has them.
+    pub fn whole(&self, learned: Vec<(String, Tensor)>, start: &Self) -> Result<Self> {
+        let mut learned: BTreeMap<String, Tensor> = learned.into_iter().collect();
+        let exact = self.all().into_iter().map(|(name, var)| {
+            let value = match learned.remove(&name) {
+                Some(value) => value,
+                // The one number that belongs to an adapter is never rounded.
+                None if name.ends_with(ALPHA) => var.as_detached_tensor(),
+                None => start.exact(&name, var.shape())?,
+            };
+            Ok((name, value))
+        });
+        Self::from_tensors(exact.collect::<Result<Vec<_>>>()?)
+    }
+
     /// Takes the values of a checkpoint's tensors, whose weights are all here.
     pub fn restore(&self, tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<()> {
         let store = self.lock();
         for (name, tensor) in tensors {
             match store.get(&name) {
-                Some(var) if var.shape() == tensor.shape() => var.set(&tensor)?,
+                Some(var) if var.shape() == tensor.shape() => set(var, &tensor)?,
                 Some(var) => bail!(
                     "tensor `{name}` has shape {:?}, expected {:?}",
                     tensor.shape(),
@@ -95,9 +169,10 @@ impl Parameters {
         }
     }
 
-    /// A builder that layers load from.
-    pub fn builder(&self, device: &Device) -> VarBuilder<'static> {
-        VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
+    /// A builder that layers load from, on the device where the weights are.
+    pub fn builder(&self) -> VarBuilder<'static> {
+        let device = self.device.clone();
+        VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device)
     }
 
     /// The weights that are trained, by name.
@@ -146,13 +221,13 @@ impl SimpleBackend for Parameters {
         name: &str,
         _: candle_nn::Init,
         _: DType,
-        device: &Device,
+        _: &Device,
     ) -> Result<Tensor> {
         let mut store = self.lock();
         let var = match (store.get(name), self.seed) {
             (Some(var), _) => var.clone(),
             (None, Some(seed)) => {
-                let var = Var::from_tensor(&draw(&shape, name, seed, device)?)?;
+                let var = self.rounded(&draw(&shape, name, seed, &Device::Cpu)?)?;
                 store.insert(name.to_owned(), var.clone());
                 var
             }

@@ -119,7 +119,7 @@ impl Student {
     pub(super) fn predict(&self, batch: &Batch) -> Result<Predicted, Error> {
         let packing = Packing::of(batch.0);
         let sight = packing.sight(batch.0);
-        let (bottom, trunk) = match packing.hidden(batch.0)? {
+        let (bottom, trunk) = match packing.hidden(batch.0, &self.device)? {
             Some(top) => (top, [].as_slice()),
             None => (self.embed(batch.0, &packing)?, self.trunk.layers()),
         };
@@ -184,7 +184,7 @@ impl Student {
                 }
                 self.features(&pixels)
             }
-            (true, false) => Ok(Tensor::stack(&features, 0)?),
+            (true, false) => Ok(Tensor::stack(&features, 0)?.to_device(&self.device)?),
             (false, false) => Err(problem(
                 "some images of a batch are features, others pixels",
             )),

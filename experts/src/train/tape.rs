@@ -65,6 +65,8 @@ impl Tape {
             let Some(next) = own.remove(&input) else {
                 return Ok(());
             };
+            // A constant here, whose gradient would be kept for nothing.
+            own.remove(&upstream);
             upstream = next;
             gradients.extend(own)?;
         }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use candle::backprop::GradStore;
-use candle::{Tensor, Var};
+use candle::{Device, Tensor, Var};
 
-use super::adamw::AdamW;
+use super::adamw::{AdamW, floats};
 use super::schedule::Schedule;
 use super::tape::Tape;
 use crate::Error;
@@ -103,8 +103,9 @@ impl Trainer {
         self.optimizer.step
     }
 
-    /// One step over shards, which the processors share out among them. The result depends on how
-    /// the batch is cut into shards, not on the number of processors.
+    /// One step over shards, which the processors share out among them; another device computes one after the other.
+    /// The result depends on how the batch is cut into shards, not on the number of processors. Gradients of shards
+    /// are added up in f32.
     ///
     /// A trainable parameter that no shard gave a gradient, and a loss that is not finite, are
     /// errors; nothing is changed then.
@@ -122,8 +123,16 @@ impl Trainer {
             tokens: 0,
             gradients: vec![Vec::new(); parameters.len()],
         };
-        for shard in in_parallel(shards, |shard| gradients(&loss, shard, parameters)) {
-            total.add(shard?);
+        let gradients = |shard: &S| gradients(&loss, shard, parameters);
+        let on_a_device = parameters.iter().any(|(_, var)| !var.device().is_cpu());
+        if on_a_device {
+            for shard in shards {
+                total.add(gradients(shard)?);
+            }
+        } else {
+            for shard in in_parallel(shards, gradients) {
+                total.add(shard?);
+            }
         }
         self.apply(&total)
     }
@@ -197,7 +206,7 @@ fn gradients<S>(
     let gradients = parameters
         .iter()
         .map(|(_, var)| match store.get(var) {
-            Some(gradient) => Ok(gradient.flatten_all()?.to_vec1::<f32>()?),
+            Some(gradient) => floats(gradient),
             None => Ok(Vec::new()),
         })
         .collect::<candle::Result<_>>()?;
@@ -209,6 +218,20 @@ fn gradients<S>(
         tokens: loss.tokens,
         gradients,
     })
+}
+
+/// Runs a device's work on every item, results in the items' order: as [`in_parallel`] on the CPU, and elsewhere one
+/// after the other, so that the device holds the values of one item alone.
+pub fn on_device<S: Sync, T: Send>(
+    device: &Device,
+    items: &[S],
+    work: impl Fn(&S) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
+    if device.is_cpu() {
+        in_parallel(items, work)
+    } else {
+        items.iter().map(work).collect()
+    }
 }
 
 /// Runs work on every item, as many at once as there are processors, results in the items' order.

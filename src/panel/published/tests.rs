@@ -3,6 +3,7 @@
 
 mod full_size;
 mod kinds;
+mod masters;
 mod pieces;
 mod places;
 mod training;

@@ -1,7 +1,7 @@
 //! Pixels to tokens: a linear map of each patch, in most forms a class token before them, and a position for
 //! each.
 
-use candle::{DType, Result, Tensor, bail};
+use candle::{Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 
 use super::position::Positions;
@@ -44,8 +44,6 @@ impl Embeddings {
         };
         let position = (config.positions(), c);
         let position = vb.get_with_hints(position, "position_embedding.weight", init)?;
-        // It is added, not multiplied with, and so wanted as it will be added.
-        let position = position.to_dtype(DType::F32)?;
         Ok(Self {
             class,
             patch,

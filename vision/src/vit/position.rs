@@ -36,29 +36,29 @@ impl Positions {
         Ok(Self { table, resampling })
     }
 
-    /// The positions of the tokens, differentiable.
+    /// The positions of the tokens, differentiable, in f32 whatever the type of the table: they are added.
     ///
     /// # Shapes
     /// () → (t, c).
     pub(super) fn table(&self) -> Result<Tensor> {
+        let table = self.table.to_dtype(DType::F32)?;
         let Some(Resampling {
             weights,
             class_tokens,
         }) = &self.resampling
         else {
-            return Ok(self.table.clone());
+            return Ok(table);
         };
         let (n, g) = weights.dims2()?;
-        let c = self.table.dim(1)?;
-        // In f32 whatever the type of the weights is, as the reference does.
-        let patches = self.table.narrow(0, *class_tokens, g * g)?;
-        let patches = patches.to_dtype(DType::F32)?.reshape((g, g * c))?;
+        let c = table.dim(1)?;
+        let patches = table.narrow(0, *class_tokens, g * g)?;
+        let patches = patches.reshape((g, g * c))?;
         let tall = weights.matmul(&patches)?.reshape((n, g, c))?;
         let turned = tall.transpose(0, 1)?.reshape((g, n * c))?;
         let wide = weights.matmul(&turned)?.reshape((n, n, c))?;
         let wide = wide.transpose(0, 1)?.reshape((n * n, c))?;
-        let class = self.table.narrow(0, 0, *class_tokens)?;
-        Tensor::cat(&[&class, &wide.to_dtype(self.table.dtype())?], 0)
+        let class = table.narrow(0, 0, *class_tokens)?;
+        Tensor::cat(&[&class, &wide], 0)
     }
 }
 

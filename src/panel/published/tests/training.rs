@@ -17,11 +17,11 @@ use crate::preferences::{Negative, PreferencePlan, folder, read};
 use crate::terminal::interrupt::Interrupt;
 use crate::training::{PairWriter, Reward as Rewarded};
 
-const LOSS: PreferenceLoss = PreferenceLoss {
+pub(super) const LOSS: PreferenceLoss = PreferenceLoss {
     beta: 0.3,
     anchor: 0.0,
 };
-const ADAMW: AdamWConfig = AdamWConfig {
+pub(super) const ADAMW: AdamWConfig = AdamWConfig {
     beta1: 0.9,
     beta2: 0.95,
     eps: 1e-8,
@@ -32,7 +32,7 @@ const IMAGE_TOKENS: usize = 16;
 
 /// What a reward token before a continuation is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reward {
+pub(super) enum Reward {
     Absent,
     Target,
     Context,
@@ -44,20 +44,20 @@ const KINDS: [(&str, Reward); 3] = [
     ("adto", Reward::Context),
 ];
 
-fn values(name: &str) -> HashMap<String, Tensor> {
+pub(super) fn values(name: &str) -> HashMap<String, Tensor> {
     let path = golden("training").join(format!("{name}.safetensors"));
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
 /// The tiny LLaVA in training, its output weights turned down as the reference has them or not.
-fn student(turned_down: f64) -> (Parameters, Student) {
+pub(super) fn student(turned_down: f64) -> (Parameters, Student) {
     student_of(turned_down, 1, |parameters| {
         parameters.freeze(&["model.vision_tower.".to_owned()])
     })
 }
 
 /// The same, with other weights trained, and its decoder cut after `depth` layers.
-fn student_of(
+pub(super) fn student_of(
     turned_down: f64,
     depth: usize,
     trained: impl FnOnce(&Parameters) -> Parameters,
@@ -79,7 +79,7 @@ fn student_of(
         projector: sight.projector,
         decoder: member.decoder,
     };
-    let student = Student::load(&parameters.builder(&Device::Cpu), &config, depth).unwrap();
+    let student = Student::load(&parameters.builder(), &config, depth).unwrap();
     (parameters, student)
 }
 
@@ -110,7 +110,7 @@ fn sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
     vec![of(0), of(1)]
 }
 
-fn preferences(reward: Reward, reference: &Student) -> Vec<Preference> {
+pub(super) fn preferences(reward: Reward, reference: &Student) -> Vec<Preference> {
     let sequences = sequences(&["chosen", "rejected"], reward);
     let likely = reference.log_likelihoods(&Batch(&sequences)).unwrap();
     let pairs = sequences.into_iter().zip(likely);
@@ -123,19 +123,22 @@ fn preferences(reward: Reward, reference: &Student) -> Vec<Preference> {
 }
 
 /// Steps at one rate.
-fn trainer(parameters: &Parameters, rate: f64) -> Trainer {
-    let schedule = Schedule {
+pub(super) fn steady(rate: f64) -> Schedule {
+    Schedule {
         peak: rate,
         warmup: 0,
         steps: 10,
         floor: 1.0,
-    };
+    }
+}
+
+fn trainer(parameters: &Parameters, rate: f64) -> Trainer {
     let optimizer = AdamW::new(parameters.trainable(), ADAMW);
-    Trainer::new(optimizer, schedule, f64::INFINITY)
+    Trainer::new(optimizer, steady(rate), f64::INFINITY)
 }
 
 /// The mean of a loss, and the gradient of every parameter.
-fn assert_is(loss: &Loss, parameters: &Parameters, want: &HashMap<String, Tensor>, kind: &str) {
+pub(super) fn assert_is(loss: &Loss, parameters: &Parameters, want: &HashMap<String, Tensor>, kind: &str) {
     let value = want["loss"].to_vec1::<f32>().unwrap()[0];
     let far = (loss.value / loss.weight - f64::from(value)).abs();
     assert!(far < 1e-5 * f64::from(value), "{kind}: {far}");
@@ -268,7 +271,7 @@ fn adapters_learn_as_those_of_peft() {
         if let Some(want) = want.get(name) {
             assert_near(merged, want, name);
         } else {
-            let far = (before.as_tensor() - merged.as_tensor()).unwrap();
+            let far = (before.as_tensor() - merged).unwrap();
             assert!(is_zero(&far), "{name}");
         }
     }
@@ -324,18 +327,12 @@ fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
         eps: 1e-8,
         weight_decay: 0.0,
     };
-    let schedule = Schedule {
-        peak: 1e-3,
-        warmup: 0,
-        steps: 10,
-        floor: 1.0,
-    };
     let loss = PreferenceLoss {
         beta: 0.1,
         anchor: 0.0,
     };
     let optimizer = AdamW::new(parameters.trainable(), constants);
-    let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
+    let mut trainer = Trainer::new(optimizer, steady(1e-3), f64::INFINITY);
     for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {
         let shards: Vec<_> = pairs.chunks(4).collect();
         let step = trainer.step(&shards, |pairs| student.preference_loss(pairs, loss));
