@@ -44,7 +44,7 @@ pub struct IntrospectArgs {
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
-    /// Where panels judge: auto, cpu, cuda or cuda:1
+    /// Where panels are trained and judge: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceArg,
     /// The type in which their matrices are kept when they judge

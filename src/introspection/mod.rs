@@ -62,7 +62,7 @@ pub struct Introspection<'a> {
     pub attempts: u32,
     /// Pairs that are judged at once.
     pub batch_size: usize,
-    /// Where panels judge.
+    /// Where panels are trained, and where and how they judge.
     pub place: Place,
     /// How much is said.
     pub verbosity: Verbosity,
@@ -143,6 +143,7 @@ impl Introspection<'_> {
         let paths = TrainPaths {
             out: folder.join("training"),
             data: self.data.clone(),
+            device: self.place.device.clone(),
         };
         if !train(&config, self.start, &paths, self.live)? {
             return Ok(None);
