@@ -11,7 +11,7 @@ use super::column::Column;
 use super::entry::{Entry, ONE_RATER, What, entries};
 use super::own;
 use crate::cases::{Lines, Sheet, id_text, kind, parse_labels};
-use crate::files::regular;
+use crate::files::{formula, regular};
 
 /// How a label file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,9 @@ impl LabelFile {
             .filter(|_| low <= high)
     }
 }
+
+/// Columns by which a table is known that `acem3 report` wrote.
+const EXPORTED: [&str; 4] = ["judge", "status", "order", "final_a"];
 
 /// Where a row's cells come from: a table's row, or an object.
 type Cells<'a> = Vec<(Column, &'a str, String)>;
@@ -87,11 +90,15 @@ fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let sheet = Sheet::open(path)?;
-    let columns: Vec<Column> = sheet
-        .names
+    // In a table that a report wrote, the order is the judge's own and no label.
+    let exported = EXPORTED
         .iter()
-        .map(|name| Column::named(name, &options.raters))
-        .collect();
+        .all(|name| sheet.names.iter().any(|n| n == name));
+    let column = |name: &String| match Column::named(name, &options.raters) {
+        Column::Value if exported && name == "order" => Column::Other,
+        column => column,
+    };
+    let columns: Vec<Column> = sheet.names.iter().map(column).collect();
     check(&columns, &sheet.names, &options.raters)
         .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
     let mut file = LabelFile::default();
@@ -115,7 +122,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, text.to_owned()));
+            cells.push((column.clone(), name, formula::bare(text).to_owned()));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);
@@ -137,6 +144,17 @@ fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), 
             "no column `case`, found {found}\n\
              hint: the first line must name the columns: case, model and score, or case, model_a, \
              model_b and preference; `acem3 agree --help` shows more"
+        ));
+    }
+    let values = columns
+        .iter()
+        .zip(names)
+        .filter(|(c, _)| **c == Column::Value);
+    let values: Vec<&str> = values.map(|(_, name)| name.as_str()).collect();
+    if let [first, second, ..] = values[..] {
+        return Err(format!(
+            "the columns `{first}` and `{second}` both hold ratings of one rater, expected one\n\
+             hint: --raters {first},{second} if they are two raters'; else remove or rename one"
         ));
     }
     let rating = |c: &Column| {

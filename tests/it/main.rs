@@ -20,6 +20,8 @@ mod cases;
 mod checkpoints;
 #[cfg(test)]
 mod compared;
+#[cfg(test)]
+mod coverage;
 mod data;
 #[cfg(test)]
 mod decoder;
@@ -78,6 +80,8 @@ mod report;
 mod report_forms;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod spreadsheets;
 #[cfg(test)]
 mod statistics;
 #[cfg(test)]
