@@ -110,7 +110,7 @@ impl Statistic {
         let is_mean = self.is_share() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
-                what: "case",
+                what: "cases",
                 found: 1,
                 needed: 2,
             });

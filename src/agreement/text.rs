@@ -107,30 +107,8 @@ fn in_full(section: &Section) -> Part {
     let mut grid = Grid::new(head);
     let (mut notes, mut exact) = (Vec::new(), Vec::new());
     for figure in &section.figures {
-        let statistic = figure.statistic;
-        let estimate = &figure.estimate;
-        let mut row = vec![statistic.name().to_owned()];
-        row.push(
-            estimate
-                .value
-                .map_or("undefined".to_owned(), |v| statistic.shown(v)),
-        );
-        row.push(
-            estimate
-                .interval
-                .map_or("-".to_owned(), |i| statistic.shown_interval(i)),
-        );
-        row.push(estimate.n.to_string());
-        row.push(format!("{:.0} %", percent_down(figure.coverage.share())));
-        if several {
-            let ceiling = figure.ceiling.as_ref().map(|c| &c.estimate);
-            let value = ceiling.map(|c| c.value.map_or("undefined".into(), |v| statistic.shown(v)));
-            let interval = ceiling.and_then(|c| c.interval.ok());
-            row.push(value.unwrap_or_else(|| "-".to_owned()));
-            row.push(interval.map_or("-".to_owned(), |i| statistic.shown_interval(i)));
-            row.push(ceiling.map_or("-".to_owned(), |c| c.n.to_string()));
-        }
-        grid.row(row);
+        let (statistic, estimate) = (figure.statistic, &figure.estimate);
+        grid.row(full_row(figure, several));
         notes.extend(beside(figure).filter(|_| several));
         if let Some(reason) = figure.reason() {
             let what = if estimate.value.is_err() {
@@ -149,6 +127,13 @@ fn in_full(section: &Section) -> Part {
         }
     }
     let mut told = covered(&section.figures);
+    if section.figure(Statistic::MeanAbsoluteError).is_some() {
+        told.push(
+            "more is better, but of the mean absolute error, where less is better, and of the mean of judge less \
+             label, which is best at 0"
+                .to_owned(),
+        );
+    }
     told.extend(said(notes));
     if section.figures.iter().any(Figure::is_beyond_draws) {
         told.push(
@@ -175,6 +160,34 @@ fn in_full(section: &Section) -> Part {
         grid,
         notes: told,
     }
+}
+
+/// The row of a statistic, with the raters' beside it where several rated the same.
+fn full_row(figure: &Figure, several: bool) -> Vec<String> {
+    let statistic = figure.statistic;
+    let estimate = &figure.estimate;
+    let mut row = vec![statistic.name().to_owned()];
+    row.push(
+        estimate
+            .value
+            .map_or("undefined".to_owned(), |v| statistic.shown(v)),
+    );
+    row.push(
+        estimate
+            .interval
+            .map_or("-".to_owned(), |i| statistic.shown_interval(i)),
+    );
+    row.push(estimate.n.to_string());
+    row.push(format!("{:.0} %", percent_down(figure.coverage.share())));
+    if several {
+        let ceiling = figure.ceiling.as_ref().map(|c| &c.estimate);
+        let value = ceiling.map(|c| c.value.map_or("undefined".into(), |v| statistic.shown(v)));
+        let interval = ceiling.and_then(|c| c.interval.ok());
+        row.push(value.unwrap_or_else(|| "-".to_owned()));
+        row.push(interval.map_or("-".to_owned(), |i| statistic.shown_interval(i)));
+        row.push(ceiling.map_or("-".to_owned(), |c| c.n.to_string()));
+    }
+    row
 }
 
 /// How many labelled cases have a verdict, and the shares that those without one leave possible.

@@ -90,15 +90,12 @@ fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let sheet = Sheet::open(path)?;
-    // In a table that a report wrote, the order is the judge's own and no label.
-    let exported = EXPORTED
+    let mut columns: Vec<Column> = sheet
+        .names
         .iter()
-        .all(|name| sheet.names.iter().any(|n| n == name));
-    let column = |name: &String| match Column::named(name, &options.raters) {
-        Column::Value if exported && name == "order" => Column::Other,
-        column => column,
-    };
-    let columns: Vec<Column> = sheet.names.iter().map(column).collect();
+        .map(|name| Column::named(name, &options.raters))
+        .collect();
+    leave_own(&mut columns, &sheet.names);
     check(&columns, &sheet.names, &options.raters)
         .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
     let mut file = LabelFile::default();
@@ -128,6 +125,26 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         file.entries.extend(found);
     }
     Ok(file)
+}
+
+/// In a table that a report wrote, the order is the judge's own and no label; nor are the labels that the report
+/// was made with, where a person added others.
+fn leave_own(columns: &mut [Column], names: &[String]) {
+    if !EXPORTED
+        .iter()
+        .all(|name| names.iter().any(|known| known == name))
+    {
+        return;
+    }
+    let own = ["order", "label"];
+    let rating = |column: &Column| matches!(column, Column::Value | Column::By(_));
+    let mut pairs = columns.iter().zip(names);
+    let added = pairs.any(|(column, name)| rating(column) && !own.contains(&name.as_str()));
+    for (column, name) in columns.iter_mut().zip(names) {
+        if name == "order" || added && name == "label" {
+            *column = Column::Other;
+        }
+    }
 }
 
 /// Whether the columns of a table can hold labels at all.

@@ -26,6 +26,8 @@ mod data;
 #[cfg(test)]
 mod decoder;
 #[cfg(test)]
+mod defects;
+#[cfg(test)]
 mod dicom;
 #[cfg(test)]
 mod embedded;

@@ -99,6 +99,21 @@ fn a_report_s_own_table_is_read_back_without_its_verdicts() {
         all.find(|f| f["statistic"] == "accuracy").unwrap()["value"].clone()
     };
     assert_eq!(accuracy(&said["final"]), accuracy(&sections(&own)["final"]));
+    // Who adds what they prefer is the rater, and not the labels that were there.
+    let mut reader = csv::Reader::from_reader(table.out.as_bytes());
+    let mut head = reader.headers().unwrap().clone();
+    head.push_field("preference");
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&head).unwrap();
+    for row in reader.records() {
+        let mut row = row.unwrap();
+        let order = row.get(9).unwrap().to_owned();
+        row.push_field(&order);
+        writer.write_record(&row).unwrap();
+    }
+    let rated = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+    let said = sections(&agree(&folder, "rated.csv", &rated, &[]));
+    assert_eq!(accuracy(&said["final"]), 1.0);
     // Without labels a judge is not held against itself.
     let mut cases: Vec<Value> = (0..4).map(case).collect();
     for case in &mut cases {
