@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
+use super::coverage::Coverage;
 use super::family::Family;
 use super::statistic::Statistic;
 use crate::statistics::{
@@ -19,10 +20,8 @@ pub struct Figure {
     pub statistic: Statistic,
     /// Its value and interval.
     pub estimate: Estimate,
-    /// How many cases are labelled, with or without a verdict.
-    pub labelled: usize,
-    /// The part of the labelled cases that has a verdict, 0 to 1.
-    pub coverage: f64,
+    /// How many labelled cases have a verdict; some statistics are of fewer, as those without ties.
+    pub coverage: Coverage,
     /// The exact interval of an intraclass correlation.
     pub exact: Option<[f64; 2]>,
     /// The raters among themselves, where several rated the same.
@@ -48,8 +47,10 @@ pub fn figures(family: &Family, ceiling: Option<&Family>, bootstrap: Bootstrap) 
         .map(|((estimate, exact), statistic)| Figure {
             statistic: *statistic,
             estimate,
-            labelled: family.labelled,
-            coverage: family.n as f64 / family.labelled.max(1) as f64,
+            coverage: Coverage {
+                judged: family.n,
+                labelled: family.labelled,
+            },
             exact,
             ceiling: raters
                 .next()
@@ -109,7 +110,7 @@ impl Statistic {
         let is_mean = self.is_share() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
-                what: "case",
+                what: "cases",
                 found: 1,
                 needed: 2,
             });
@@ -137,6 +138,18 @@ impl Figure {
         let value = self.estimate.value.ok();
         let value = value.filter(|_| self.statistic.is_share());
         value.is_some_and(|share| self.estimate.clusters < FEW || share <= 0.0 || share >= 1.0)
+    }
+
+    /// The share of all labelled cases if those without a verdict were all wrong, and if they were all right;
+    /// `None` where all have one, and for other statistics.
+    pub fn bounds(&self) -> Option<[f64; 2]> {
+        let share = match self.estimate.value {
+            Ok(value) => value,
+            Err(_) if self.coverage.judged == 0 => 0.0,
+            Err(_) => return None,
+        };
+        let bounded = self.statistic.is_bounded() && !self.coverage.is_whole();
+        bounded.then(|| self.coverage.bounds(share))
     }
 
     /// Why there is no value, or no interval.
@@ -168,8 +181,12 @@ impl Serialize for Figure {
             map.serialize_entry("exact_interval", exact)?;
         }
         map.serialize_entry("n", &self.estimate.n)?;
-        map.serialize_entry("labelled", &self.labelled)?;
-        map.serialize_entry("coverage", &self.coverage)?;
+        map.serialize_entry("judged", &self.coverage.judged)?;
+        map.serialize_entry("labelled", &self.coverage.labelled)?;
+        map.serialize_entry("coverage", &self.coverage.share())?;
+        if let Some(bounds) = self.bounds() {
+            map.serialize_entry("bounds", &bounds)?;
+        }
         map.serialize_entry("images", &self.estimate.clusters)?;
         map.serialize_entry("ceiling", &self.ceiling)?;
         map.end()

@@ -257,18 +257,7 @@ fn order(
     pair: &[String; 2],
 ) -> Result<std::cmp::Ordering, String> {
     let named = models.unwrap_or(pair);
-    let order = match vote {
-        Vote::Order(order) => *order,
-        Vote::Winner(model) if *model == named[0] => std::cmp::Ordering::Greater,
-        Vote::Winner(model) if *model == named[1] => std::cmp::Ordering::Less,
-        Vote::Winner(other) => {
-            return Err(format!(
-                "the preference `{other}` cannot be told\n\
-                 hint: write >, = or <; a, b or tie; 1, 2 or 0; or one of {} and {}",
-                named[0], named[1]
-            ));
-        }
-    };
+    let order = vote.order(named.each_ref().map(String::as_str))?;
     Ok(if named[0] == pair[0] {
         order
     } else {

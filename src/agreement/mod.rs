@@ -7,7 +7,9 @@
 
 mod against;
 mod ceiling;
+mod comparison;
 mod consensus;
+mod coverage;
 mod family;
 mod figure;
 mod join;
@@ -15,10 +17,10 @@ mod opinion;
 mod section;
 mod statistic;
 mod text;
-
 mod units;
 
 pub use against::{Against, Compared, compare};
+pub use coverage::Coverage;
 pub use family::Family;
 pub use figure::{Ceiling, Figure, figures};
 pub use join::join;

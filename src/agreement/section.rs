@@ -126,7 +126,12 @@ pub fn agreement(
             groups.push(Group { by, value, figures });
         }
     }
-    groups.retain(|group| group.figures.iter().any(|figure| figure.labelled > 0));
+    groups.retain(|group| {
+        group
+            .figures
+            .iter()
+            .any(|figure| figure.coverage.labelled > 0)
+    });
     Ok(Agreement {
         name: verdicts.name.clone(),
         judge: verdicts.judge.clone(),

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::against::Against;
 use super::figure::{Figure, SIDES};
 use super::section::{Agreement, Group, Section};
 use super::statistic::Statistic;
@@ -108,30 +107,8 @@ fn in_full(section: &Section) -> Part {
     let mut grid = Grid::new(head);
     let (mut notes, mut exact) = (Vec::new(), Vec::new());
     for figure in &section.figures {
-        let statistic = figure.statistic;
-        let estimate = &figure.estimate;
-        let mut row = vec![statistic.name().to_owned()];
-        row.push(
-            estimate
-                .value
-                .map_or("undefined".to_owned(), |v| statistic.shown(v)),
-        );
-        row.push(
-            estimate
-                .interval
-                .map_or("-".to_owned(), |i| statistic.shown_interval(i)),
-        );
-        row.push(estimate.n.to_string());
-        row.push(format!("{:.0} %", percent_down(figure.coverage)));
-        if several {
-            let ceiling = figure.ceiling.as_ref().map(|c| &c.estimate);
-            let value = ceiling.map(|c| c.value.map_or("undefined".into(), |v| statistic.shown(v)));
-            let interval = ceiling.and_then(|c| c.interval.ok());
-            row.push(value.unwrap_or_else(|| "-".to_owned()));
-            row.push(interval.map_or("-".to_owned(), |i| statistic.shown_interval(i)));
-            row.push(ceiling.map_or("-".to_owned(), |c| c.n.to_string()));
-        }
-        grid.row(row);
+        let (statistic, estimate) = (figure.statistic, &figure.estimate);
+        grid.row(full_row(figure, several));
         notes.extend(beside(figure).filter(|_| several));
         if let Some(reason) = figure.reason() {
             let what = if estimate.value.is_err() {
@@ -149,7 +126,15 @@ fn in_full(section: &Section) -> Part {
             ));
         }
     }
-    let mut told = said(notes);
+    let mut told = covered(&section.figures);
+    if section.figure(Statistic::MeanAbsoluteError).is_some() {
+        told.push(
+            "more is better, but of the mean absolute error, where less is better, and of the mean of judge less \
+             label, which is best at 0"
+                .to_owned(),
+        );
+    }
+    told.extend(said(notes));
     if section.figures.iter().any(Figure::is_beyond_draws) {
         told.push(
             "a share of 0 or 100 %, or of fewer than ten images: Wilson's interval, each image taken as one case"
@@ -177,8 +162,61 @@ fn in_full(section: &Section) -> Part {
     }
 }
 
+/// The row of a statistic, with the raters' beside it where several rated the same.
+fn full_row(figure: &Figure, several: bool) -> Vec<String> {
+    let statistic = figure.statistic;
+    let estimate = &figure.estimate;
+    let mut row = vec![statistic.name().to_owned()];
+    row.push(
+        estimate
+            .value
+            .map_or("undefined".to_owned(), |v| statistic.shown(v)),
+    );
+    row.push(
+        estimate
+            .interval
+            .map_or("-".to_owned(), |i| statistic.shown_interval(i)),
+    );
+    row.push(estimate.n.to_string());
+    row.push(format!("{:.0} %", percent_down(figure.coverage.share())));
+    if several {
+        let ceiling = figure.ceiling.as_ref().map(|c| &c.estimate);
+        let value = ceiling.map(|c| c.value.map_or("undefined".into(), |v| statistic.shown(v)));
+        let interval = ceiling.and_then(|c| c.interval.ok());
+        row.push(value.unwrap_or_else(|| "-".to_owned()));
+        row.push(interval.map_or("-".to_owned(), |i| statistic.shown_interval(i)));
+        row.push(ceiling.map_or("-".to_owned(), |c| c.n.to_string()));
+    }
+    row
+}
+
+/// How many labelled cases have a verdict, and the shares that those without one leave possible.
+fn covered(figures: &[Figure]) -> Vec<String> {
+    let mut cases: Vec<String> = Vec::new();
+    for figure in figures {
+        let of = figure.coverage.told(figure.statistic.cases());
+        if !cases.contains(&of) {
+            cases.push(of);
+        }
+    }
+    let mut told = vec![format!("coverage: {} have a verdict", cases.join(", "))];
+    let bound = |figure: &Figure| {
+        let statistic = figure.statistic;
+        let ends = statistic.shown_interval(figure.bounds()?);
+        Some(format!("{} {ends} %", statistic.title()))
+    };
+    let bounds: Vec<String> = figures.iter().filter_map(bound).collect();
+    if !bounds.is_empty() {
+        told.push(format!(
+            "if those without a verdict were all wrong, to if they were all right: {}",
+            bounds.join("; ")
+        ));
+    }
+    told
+}
+
 /// Reasons, each once, with what they are reasons for.
-fn said(notes: Vec<(String, String)>) -> Vec<String> {
+pub(super) fn said(notes: Vec<(String, String)>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for (what, reason) in notes {
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -205,27 +243,27 @@ fn brief(title: &str, rows: &[(String, &[Figure])]) -> Part {
         .collect();
     let mut head = vec![String::new()];
     head.extend(shown.iter().map(|(name, _)| (*name).to_owned()));
-    head.extend(["pairs", "responses", "coverage"].map(str::to_owned));
+    head.extend(["pairs", "responses"].map(str::to_owned));
     let mut grid = Grid::new(head);
     let mut reasons = Reasons::default();
     for (name, figures) in rows {
-        let n = |statistic| find(figures, statistic).map_or(0, |figure| figure.estimate.n);
-        let (pairs, responses) = (n(Statistic::Accuracy), n(Statistic::Pearson));
-        let small = pairs.max(responses) < SMALL;
+        let both = [Statistic::Accuracy, Statistic::Pearson];
+        let both = both.map(|statistic| find(figures, statistic).map(|figure| figure.coverage));
+        let small = both.iter().flatten().all(|of| of.judged < SMALL);
         let mut row = vec![format!("{name}{}", if small { " *" } else { "" })];
         for (_, statistic) in &shown {
             let figure = find(figures, *statistic);
             row.push(figure.map_or("-".to_owned(), |figure| cell(&figure, &mut reasons)));
         }
-        let coverage = figures
-            .iter()
-            .map(|figure| figure.coverage)
-            .fold(1.0, f64::min);
-        row.extend([pairs.to_string(), responses.to_string()]);
-        row.push(format!("{:.0} %", percent_down(coverage)));
+        row.extend(both.map(|of| {
+            of.map_or("-".to_owned(), |of| {
+                format!("{} of {}", of.judged, of.labelled)
+            })
+        }));
         grid.row(row);
     }
-    let mut told = reasons.told();
+    let mut told = vec!["pairs, responses: those with a verdict of those labelled".to_owned()];
+    told.extend(reasons.told());
     if grid
         .rows
         .iter()
@@ -284,102 +322,6 @@ impl Reasons {
             .zip(self.0)
             .map(|(letter, reason)| format!("{letter}  {reason}"))
             .collect()
-    }
-}
-
-impl Against {
-    /// The comparison as a table.
-    pub fn part(&self) -> Part {
-        let head = [
-            "statistic",
-            "first",
-            "second",
-            "difference",
-            "95 % interval",
-            "p",
-            "p (Holm)",
-            "n",
-            "detectable",
-        ];
-        let mut grid = Grid::new(head);
-        let mut notes = Vec::new();
-        for row in &self.differences {
-            let show = |value: Option<f64>| {
-                value.map_or("undefined".to_owned(), |v| row.statistic.shown(v))
-            };
-            let p = |value: Option<f64>| value.map_or("-".to_owned(), probability);
-            grid.row([
-                row.statistic.title().to_owned(),
-                show(row.first),
-                show(row.second),
-                show(row.difference),
-                row.interval
-                    .map_or("-".to_owned(), |i| row.statistic.shown_interval(i)),
-                p(row.p),
-                p(row.p_holm),
-                row.n.to_string(),
-                row.smallest_detectable
-                    .map_or("-".to_owned(), |v| row.statistic.shown(v)),
-            ]);
-            if let Some(reason) = &row.undefined {
-                notes.push((row.statistic.title().to_owned(), reason.clone()));
-            }
-        }
-        let mut told = vec![self.verdict()];
-        let test = &self.mcnemar;
-        told.push(format!(
-            "McNemar's exact test, pairs taken as independent: {} only the first has right, {} only the \
-             second, p = {}",
-            test.only_first,
-            test.only_second,
-            probability(test.p)
-        ));
-        told.push(
-            "detectable: the smallest true difference that so many cases would have shown four times \
-             out of five"
-                .to_owned(),
-        );
-        told.extend(said(notes));
-        Part {
-            title: format!(
-                "first: {}; second: {}; on {}",
-                self.first,
-                self.second,
-                self.target.key()
-            ),
-            grid,
-            notes: told,
-        }
-    }
-
-    /// What the table says, in words.
-    fn verdict(&self) -> String {
-        let significant = self
-            .differences
-            .iter()
-            .filter(|d| d.p_holm.is_some_and(|p| p < 0.05));
-        let better = |statistic, difference: f64| {
-            // An error is better where it is smaller.
-            (difference > 0.0) != (statistic == Statistic::MeanAbsoluteError)
-        };
-        let told: Vec<String> = significant
-            .filter_map(|row| {
-                let who = if better(row.statistic, row.difference?) {
-                    "first"
-                } else {
-                    "second"
-                };
-                Some(format!(
-                    "{}: the {who} agrees better",
-                    row.statistic.title()
-                ))
-            })
-            .collect();
-        if told.is_empty() {
-            "no significant difference between the two judges on these cases".to_owned()
-        } else {
-            format!("significant after Holm's correction: {}", told.join("; "))
-        }
     }
 }
 

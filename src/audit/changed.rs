@@ -89,7 +89,8 @@ pub(super) fn formatting(trials: &Trials<'_>) -> Finding {
             (Outcome::Biased, words)
         }
         Sign::Below => {
-            let words = format!("formatting bias: the same text loses as a list, {told}");
+            let less = gain.net().opposite().words(Unit::Points);
+            let words = format!("formatting bias: the same text loses {less} as a list");
             (Outcome::Biased, words)
         }
         Sign::There => {

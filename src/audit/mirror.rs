@@ -56,7 +56,10 @@ pub(super) fn symmetry(evidence: &Evidence<'_>) -> Finding {
     let shift = signed.words(Unit::Points);
     let mut words = match sign {
         Sign::Above => format!("a response scores higher when shown first, by {shift}"),
-        Sign::Below => format!("a response scores lower when shown first, by {shift}"),
+        Sign::Below => {
+            let less = signed.opposite().words(Unit::Points);
+            format!("a response scores lower when shown first, by {less}")
+        }
         Sign::There => {
             format!("a response scores the same in either place: first less second {shift}")
         }

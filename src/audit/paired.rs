@@ -1,6 +1,6 @@
 //! Changed pairs beside their controls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::probe::Change;
 use super::reading::Sample;
@@ -64,20 +64,19 @@ impl<'a> Trials<'a> {
         let Some(control) = changes.first().and_then(|change| change.control()) else {
             return Some(measure);
         };
+        // The control of the very answers that were changed: another kind of answer has another control.
+        let about: HashSet<_> = tested.iter().map(|(trial, _)| answer(trial)).collect();
         let mut held: HashMap<_, f64> = HashMap::new();
         let mut controls = Vec::new();
-        for trial in self.of(control) {
+        for trial in self.of(control).filter(|t| about.contains(&answer(t))) {
             if let Some(value) = value(trial) {
-                held.insert((&trial.case, &trial.pair, trial.side), value);
+                held.insert(answer(trial), value);
                 controls.push((trial, value));
             }
         }
         let beyond: Vec<(&Trial, f64)> = tested
             .iter()
-            .filter_map(|(trial, value)| {
-                let key = (&trial.case, &trial.pair, trial.side);
-                Some((*trial, value - held.get(&key)?))
-            })
+            .filter_map(|(trial, value)| Some((*trial, value - held.get(&answer(trial))?)))
             .collect();
         let unit = match named.unit {
             Unit::Share => Unit::ShareDifference,
@@ -86,6 +85,11 @@ impl<'a> Trials<'a> {
         let beyond = (!beyond.is_empty()).then(|| of(unit, &beyond));
         Some(measure.against(control.title(), of(named.unit, &controls), beyond))
     }
+}
+
+/// What a trial changed.
+fn answer(trial: &Trial) -> (&String, &[String; 2], Option<usize>) {
+    (&trial.case, &trial.pair, trial.side)
 }
 
 /// How many of some trials have no verdict, in words; nothing where all have one.

@@ -163,6 +163,15 @@ impl Reading {
         }
     }
 
+    /// The same figure taken the other way round.
+    pub(super) fn opposite(&self) -> Self {
+        Self {
+            value: self.value.map(|value| 0.0 - value),
+            interval: self.interval.map(|[low, high]| [0.0 - high, 0.0 - low]),
+            ..self.clone()
+        }
+    }
+
     /// The figure and its interval in words; what it is counted in only once.
     pub fn words(&self, unit: Unit) -> String {
         let Some(value) = self.value else {
@@ -171,7 +180,8 @@ impl Reading {
         };
         let name = match unit {
             Unit::Share => " %",
-            Unit::ShareDifference | Unit::Points => " points",
+            Unit::ShareDifference => " percentage points",
+            Unit::Points => " points",
             Unit::LogOdds => "",
         };
         match self.interval {

@@ -147,16 +147,10 @@ impl Finding {
         let mut controls: Vec<String> = Vec::new();
         for measure in &self.measures {
             grid.row(measure.row(controlled));
-            if let Some(why) = &measure.reading.undefined {
-                let what = if measure.reading.value.is_some() {
-                    "interval of "
-                } else {
-                    ""
-                };
-                let what = format!("{what}{}", measure.title.trim());
-                match undefined.iter_mut().find(|(known, _)| known == why) {
+            for (what, why) in measure.unknown() {
+                match undefined.iter_mut().find(|(known, _)| *known == why) {
                     Some((_, of)) => of.push(what),
-                    None => undefined.push((why.clone(), vec![what])),
+                    None => undefined.push((why, vec![what])),
                 }
             }
             if let Some(title) = &measure.control_title {
@@ -183,6 +177,26 @@ impl Finding {
 }
 
 impl Measure {
+    /// What of the figure, its control and what is beyond it has no value or no interval, and why.
+    fn unknown(&self) -> Vec<(String, String)> {
+        let title = self.title.trim();
+        let readings = [
+            (Some(&self.reading), title.to_owned()),
+            (self.control.as_ref(), format!("the control of {title}")),
+            (self.beyond.as_ref(), format!("{title} beyond its control")),
+        ];
+        let known = readings.into_iter().filter_map(|(reading, what)| {
+            let reading = reading?;
+            let lead = if reading.value.is_some() {
+                "interval of "
+            } else {
+                ""
+            };
+            Some((format!("{lead}{what}"), reading.undefined.clone()?))
+        });
+        known.collect()
+    }
+
     fn row(&self, controlled: bool) -> Vec<String> {
         let value = |reading: Option<&Reading>, unit: Unit| {
             let value = reading.map(|r| r.value.map(|v| unit.shown(v) + unit.sign()));

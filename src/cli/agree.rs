@@ -27,7 +27,8 @@ names its case, by the id that the records have, and is one of:
                 case,model,final,expression,FA        a column for each criterion, aspect or `final`
                 case,model,rater_1,rater_2            a column for each rater (or --raters COL,COL)
                 case,model_a,model_b,score_a,score_b  both responses of a pair
-  preferences   case,model_a,model_b,rater,preference >, = or <; a, b or tie; 1, 2 or 0; a model's name
+  preferences   case,model_a,model_b,rater,preference >, = or <; a, b or tie; 1, 2 or 0; left, right or both
+                                                      bad; a model's name
                 case,annotator1,annotator2            where the case has one pair: its order in the records
 
   case,model,rater,score                  {\"case\": \"c1\", \"model\": \"m1\", \"rater\": \"dr-a\", \"score\": 4}

@@ -21,6 +21,7 @@ Examples:
       Without images, where these may not be passed on.
   acem3 report verdicts --out report.md
       The words and tables for a document; .json all figures, .csv and .parquet a row for every verdict.
+      In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
 
 The page is one file: it loads nothing, works without a network, and the address in the browser's bar keeps
 what is searched, sorted and opened. Images are found where the manifest beside the records says that the

@@ -20,7 +20,7 @@ pub(super) fn run(args: &RankArgs) -> Result<Exit> {
     let found = ranking(&runs, args.on, bootstrap(&args.sampling))?;
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
-        TableFormat::Csv => found.grid().csv()?,
+        TableFormat::Csv => found.long().csv()?,
         TableFormat::Text | TableFormat::Markdown => {
             tables(&found.lead(), &found.parts(), args.format)
         }

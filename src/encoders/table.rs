@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::agreement::probability;
+use crate::chart::{Axis, Chart, DOTS, Mark, labelled};
 use crate::hub::HubStamp;
 use crate::measure::{Share, share};
-use crate::plot::{Dot, dots};
 use crate::statistics::{Clusters, Difference, difference, holm};
 
 /// A value between 0 and 1 for each thing measured, with the image it is about.
@@ -84,16 +84,18 @@ impl Comparison {
     pub fn svg(&self) -> String {
         let figure = self.rows.first().and_then(|row| row.figures.first());
         let figure = figure.map_or("", |f| f.name.as_str());
-        let dot = |row: &Row| {
+        let mark = |row: &Row| {
             let share = row.figures.first().and_then(|f| f.share);
-            Dot {
-                name: row.encoder.clone(),
+            Mark {
+                label: labelled(&row.encoder, share.map(|s| s.value)),
                 value: share.map(|s| s.value),
                 interval: share.map(|s| s.interval),
+                second: false,
             }
         };
-        let rows: Vec<Dot> = self.rows.iter().map(dot).collect();
-        dots(&format!("{figure} ({}, 95 % intervals)", self.set), &rows)
+        let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
+        let title = format!("{figure} ({}, 95 % intervals)", self.set);
+        Chart::forest(&title, DOTS, &Axis::percent(None), &marks).file()
     }
 
     /// Rows compared with the first. All rows hold the same things in the same order.

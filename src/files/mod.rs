@@ -3,5 +3,6 @@
 //! Written whole or not at all, never somebody else's, and no pipe for a file.
 
 pub mod folder;
+pub(crate) mod formula;
 pub mod regular;
 pub mod whole_file;

@@ -185,8 +185,6 @@ fn number(name: &str, text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Ordering;
-
     use super::*;
 
     fn read(header: &[&str], cells: &[&str]) -> Result<Vec<Entry>, String> {
@@ -245,11 +243,11 @@ mod tests {
         )
         .unwrap();
         let votes: Vec<_> = found.into_iter().map(|entry| entry.what).collect();
-        let vote = |order| What::Preference {
+        let vote = |words: &str| What::Preference {
             models: None,
-            vote: Vote::Order(order),
+            vote: Vote::Words(words.into()),
         };
-        assert_eq!(votes, [vote(Ordering::Less), vote(Ordering::Equal)]);
+        assert_eq!(votes, [vote("2"), vote("0")]);
         let header = ["case", "model_a", "model_b", "score_a", "score_b"];
         let found = scores(&header, &["1", "x", "y", "2", "4"]);
         assert_eq!((found[0].0.as_str(), found[1].3), ("x", 4.0));
@@ -262,7 +260,7 @@ mod tests {
             found[0].what,
             What::Preference {
                 models: Some(["x".into(), "y".into()]),
-                vote: Vote::Winner("y".into())
+                vote: Vote::Words("y".into())
             }
         );
     }

@@ -11,7 +11,7 @@ use super::column::Column;
 use super::entry::{Entry, ONE_RATER, What, entries};
 use super::own;
 use crate::cases::{Lines, Sheet, id_text, kind, parse_labels};
-use crate::files::regular;
+use crate::files::{formula, regular};
 
 /// How a label file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,9 @@ impl LabelFile {
             .filter(|_| low <= high)
     }
 }
+
+/// Columns by which a table is known that `acem3 report` wrote.
+const EXPORTED: [&str; 4] = ["judge", "status", "order", "final_a"];
 
 /// Where a row's cells come from: a table's row, or an object.
 type Cells<'a> = Vec<(Column, &'a str, String)>;
@@ -87,11 +90,12 @@ fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let sheet = Sheet::open(path)?;
-    let columns: Vec<Column> = sheet
+    let mut columns: Vec<Column> = sheet
         .names
         .iter()
         .map(|name| Column::named(name, &options.raters))
         .collect();
+    leave_own(&mut columns, &sheet.names);
     check(&columns, &sheet.names, &options.raters)
         .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
     let mut file = LabelFile::default();
@@ -115,12 +119,32 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, text.to_owned()));
+            cells.push((column.clone(), name, formula::bare(text).to_owned()));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);
     }
     Ok(file)
+}
+
+/// In a table that a report wrote, the order is the judge's own and no label; nor are the labels that the report
+/// was made with, where a person added others.
+fn leave_own(columns: &mut [Column], names: &[String]) {
+    if !EXPORTED
+        .iter()
+        .all(|name| names.iter().any(|known| known == name))
+    {
+        return;
+    }
+    let own = ["order", "label"];
+    let rating = |column: &Column| matches!(column, Column::Value | Column::By(_));
+    let mut pairs = columns.iter().zip(names);
+    let added = pairs.any(|(column, name)| rating(column) && !own.contains(&name.as_str()));
+    for (column, name) in columns.iter_mut().zip(names) {
+        if name == "order" || added && name == "label" {
+            *column = Column::Other;
+        }
+    }
 }
 
 /// Whether the columns of a table can hold labels at all.
@@ -137,6 +161,17 @@ fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), 
             "no column `case`, found {found}\n\
              hint: the first line must name the columns: case, model and score, or case, model_a, \
              model_b and preference; `acem3 agree --help` shows more"
+        ));
+    }
+    let values = columns
+        .iter()
+        .zip(names)
+        .filter(|(c, _)| **c == Column::Value);
+    let values: Vec<&str> = values.map(|(_, name)| name.as_str()).collect();
+    if let [first, second, ..] = values[..] {
+        return Err(format!(
+            "the columns `{first}` and `{second}` both hold ratings of one rater, expected one\n\
+             hint: --raters {first},{second} if they are two raters'; else remove or rename one"
         ));
     }
     let rating = |c: &Column| {

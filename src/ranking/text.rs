@@ -69,6 +69,51 @@ impl Ranking {
         grid
     }
 
+    /// The models with a number in each column, for a spreadsheet.
+    pub fn long(&self) -> Grid {
+        let mut grid = Grid::new([
+            "model",
+            "rank",
+            "rank_best",
+            "rank_worst",
+            "win_rate",
+            "win_rate_low",
+            "win_rate_high",
+            "strength",
+            "strength_low",
+            "strength_high",
+            "win",
+            "tie",
+            "loss",
+            "n",
+            "coverage",
+        ]);
+        let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
+        for model in &self.models {
+            let ends = |ends: Option<[f64; 2]>| [0, 1].map(|i| number(ends.map(|ends| ends[i])));
+            let [rate_low, rate_high] = ends(model.win_rate_interval);
+            let [strength_low, strength_high] = ends(model.strength_interval);
+            grid.row([
+                model.model.clone(),
+                model.rank.to_string(),
+                model.rank_interval[0].to_string(),
+                model.rank_interval[1].to_string(),
+                number(model.win_rate),
+                rate_low,
+                rate_high,
+                number(model.strength),
+                strength_low,
+                strength_high,
+                model.wins.to_string(),
+                model.ties.to_string(),
+                model.losses.to_string(),
+                model.n.to_string(),
+                model.coverage.to_string(),
+            ]);
+        }
+        grid
+    }
+
     fn models_part(&self) -> Part {
         let mut notes = vec!["win rate: a tie is half a win".to_owned()];
         notes.push(match self.ties {
@@ -80,6 +125,9 @@ impl Ranking {
             None => "strength: undefined; ranks are of strengths drawn a little to each other".to_owned(),
         });
         notes.extend(self.undefined.clone());
+        if self.models.iter().any(|model| model.coverage < 1.0) {
+            notes.push("coverage: the part of a model's pairs that have a verdict".to_owned());
+        }
         notes.push("ranks: what the differences below that are more than chance leave to each, all right at once with 95 % confidence".to_owned());
         if self
             .models

@@ -9,12 +9,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::browser::{Browser, Entry};
-use super::escape::{html, json};
 use super::figures::Report;
 use super::pictures::Pictures;
 use super::section::{Block, Section};
 use super::sections::sections;
 use crate::agreement::Part;
+use crate::escape::{html, json};
 use crate::key::Digest;
 use crate::summary::plural;
 
@@ -132,12 +132,16 @@ fn section_html(page: &mut String, section: &Section) {
             }
             Block::Table(part) => table(page, part, &[]),
             Block::Cases(part, places) => table(page, part, places),
-            Block::Chart(chart) => {
+            Block::Charts(title, charts) => {
+                page.push_str("<figure class=\"charts\">\n");
+                for (of, chart) in charts.iter().enumerate() {
+                    let _ = writeln!(page, "{}", chart.svg(&format!("{id}-{i}-{of}")));
+                }
+                let caption = charts.first().map_or("", |chart| &chart.description);
+                let (title, caption) = (prose(title), prose(caption));
                 let _ = write!(
                     page,
-                    "<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n",
-                    chart.svg(&format!("{id}-{i}")),
-                    html(&chart.title)
+                    "<figcaption><strong>{title}</strong> {caption}</figcaption>\n</figure>\n"
                 );
             }
         }

@@ -28,7 +28,7 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
                         let _ = writeln!(text, "- **{about}**: {finding}");
                     }
                 }
-                Block::Chart(_) => {}
+                Block::Charts(..) => {}
             }
         }
     }

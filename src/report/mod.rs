@@ -10,10 +10,8 @@
 
 mod audit;
 mod browser;
-mod chart;
 mod compared;
 mod counts;
-mod escape;
 mod figures;
 mod groups;
 mod histogram;

@@ -1,7 +1,7 @@
 //! A part of the page: a heading, and what stands below it.
 
-use super::chart::Chart;
 use crate::agreement::Part;
+use crate::chart::Chart;
 
 /// A section of the report, in whatever form.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub enum Block {
     Table(Part),
     /// A table whose rows are about entries of the browser, by their numbers.
     Cases(Part, Vec<usize>),
-    /// A picture of the table that follows.
-    Chart(Chart),
+    /// A title and pictures of the table that follows, side by side where there is room.
+    Charts(String, Vec<Chart>),
 }
 
 impl Section {
@@ -44,6 +44,12 @@ impl Section {
     /// Adds a paragraph.
     pub(super) fn say(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Said(text.into()));
+    }
+
+    /// Adds a chart.
+    pub(super) fn chart(&mut self, chart: Chart) {
+        let title = chart.title.clone();
+        self.blocks.push(Block::Charts(title, vec![chart]));
     }
 
     /// Adds tables.

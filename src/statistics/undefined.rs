@@ -11,7 +11,7 @@ pub type Defined<T> = Result<T, Undefined>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undefined {
     /// There is too little of something.
-    #[error("{found} {what}, at least {needed} are needed")]
+    #[error("{found} {}, at least {needed} are needed", counted(what, *found))]
     TooFew {
         /// What there is too little of, in the plural.
         what: &'static str,
@@ -82,6 +82,12 @@ impl Serialize for Undefined {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
+}
+
+/// One of what is named in the plural, where there is one.
+fn counted(what: &str, found: usize) -> &str {
+    let one = what.strip_suffix('s').filter(|_| found == 1);
+    one.unwrap_or(what)
 }
 
 /// Fails where there are fewer than `needed`.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::trial::{Budget, Measured};
 use super::variant::Rows;
-use crate::plot::{Dot, dots};
+use crate::chart::{Axis, Chart, DOTS, Mark, labelled};
 use crate::statistics::mean_interval;
 use crate::terminal::grid::Grid;
 use crate::training::TrainConfig;
@@ -122,16 +122,18 @@ impl Table {
     pub fn svg(&self) -> String {
         let first = self.rows.first().and_then(|row| row.cells.first());
         let title = first.map_or("", |cell| cell.name.as_str());
-        let dot = |row: &Row| {
+        let mark = |row: &Row| {
             let cell = row.cells.first();
-            Dot {
-                name: row.name.clone(),
+            Mark {
+                label: labelled(&row.name, cell.map(|cell| cell.mean)),
                 value: cell.map(|cell| cell.mean),
                 interval: cell.and_then(|cell| cell.interval),
+                second: false,
             }
         };
-        let rows: Vec<Dot> = self.rows.iter().map(dot).collect();
-        dots(&format!("{title} ({})", self.budget), &rows)
+        let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
+        let title = format!("{title} ({})", self.budget);
+        Chart::forest(&title, DOTS, &Axis::percent(None), &marks).file()
     }
 }
 

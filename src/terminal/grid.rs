@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
+use crate::files::formula;
 use crate::summary::{markdown, printable};
 
 /// Rows below a header.
@@ -74,11 +75,14 @@ impl Grid {
         text
     }
 
-    /// Comma-separated values with a header.
+    /// Comma-separated values with a header; a text that a spreadsheet could run has an apostrophe before it.
     pub fn csv(&self) -> Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         for row in self.lines() {
-            writer.write_record(row).context("cannot write a table")?;
+            let cells = row.iter().map(|cell| formula::guarded(cell));
+            let cells: Vec<_> = cells.collect();
+            let bytes = cells.iter().map(|cell| cell.as_bytes());
+            writer.write_record(bytes).context("cannot write a table")?;
         }
         let bytes = writer.into_inner().context("cannot write a table")?;
         String::from_utf8(bytes).context("cannot write a table")
@@ -123,10 +127,11 @@ mod tests {
         let cell = text.lines().nth(1).unwrap();
         assert_eq!(cell.chars().count(), LONGEST);
         assert!(cell.starts_with("aaa") && cell.ends_with("ab"), "{cell}");
+        grid.row(["=1+1", "-2"]);
         assert!(
             grid.csv()
                 .unwrap()
-                .ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n")
+                .ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n")
         );
     }
 }

@@ -20,9 +20,13 @@ mod cases;
 mod checkpoints;
 #[cfg(test)]
 mod compared;
+#[cfg(test)]
+mod coverage;
 mod data;
 #[cfg(test)]
 mod decoder;
+#[cfg(test)]
+mod defects;
 #[cfg(test)]
 mod dicom;
 #[cfg(test)]
@@ -80,6 +84,8 @@ mod report;
 mod report_forms;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod spreadsheets;
 #[cfg(test)]
 mod statistics;
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! How far labels share the verdicts, and judges each other's.
 
-use super::super::chart::{Axis, Chart, Mark};
 use super::super::figures::Report;
 use super::super::section::{Block, Section};
 use super::each;
 use crate::agreement::{Against, Agreement, Figure, Statistic};
+use crate::chart::{Axis, Chart, Mark};
 
 /// How many of an agreement's tables are about all cases; the others are about subgroups.
 pub(super) fn whole(agreement: &Agreement) -> usize {
@@ -24,7 +24,9 @@ pub(super) fn agreement(report: &Report) -> Section {
                 return;
             };
             section.say(found.lead());
-            section.blocks.extend(ceiling(found).map(Block::Chart));
+            if let Some(chart) = ceiling(found) {
+                section.chart(chart);
+            }
             section.tables(found.parts().into_iter().take(whole(found)));
         },
     )

@@ -1,6 +1,5 @@
 //! The models: ranks, mean scores and how the scores are distributed.
 
-use super::super::chart::{Axis, Chart, Mark};
 use super::super::figures::Report;
 use super::super::histogram::BINS;
 use super::super::judged::Judged;
@@ -9,6 +8,7 @@ use super::super::section::{Block, Section};
 use super::each;
 use crate::agreement::Part;
 use crate::calibration::of_means;
+use crate::chart::{Axis, Chart, Mark};
 use crate::labels::Target;
 use crate::ranking::RankedModel;
 use crate::terminal::grid::Grid;
@@ -27,13 +27,13 @@ pub(super) fn models(report: &Report) -> Section {
             second: false,
         };
         let marks: Vec<Mark> = ranking.models.iter().map(mark).collect();
-        section.blocks.push(Block::Chart(Chart::forest(
+        section.chart(Chart::forest(
             "Win rates, best model first",
             "Dots are the part of its pairs that a model won, a tie being half a win; lines are 95 % \
              intervals; the dashed line is at one half. The next table has the numbers.",
             &Axis::percent(Some(0.5)),
             &marks,
-        )));
+        ));
         section.tables(ranking.parts());
     })
 }
@@ -47,12 +47,12 @@ pub(super) fn scores(report: &Report) -> Section {
             second: false,
         };
         let marks: Vec<Mark> = judge.models.iter().map(mark).collect();
-        section.blocks.push(Block::Chart(Chart::forest(
+        section.chart(Chart::forest(
             &format!("Mean scores on {}", report.target.key()),
             "Dots are mean scores from 0 to 5, lines their 95 % intervals. The next table has the numbers.",
             &Axis::points(),
             &marks,
-        )));
+        ));
         section.tables([means(judge)]);
         if let Some(calibrated) = &judge.calibrated {
             section.tables([Part {
@@ -122,12 +122,18 @@ pub(super) fn distributions(report: &Report) -> Section {
                 return;
             }
             let title = format!("How often each score was given, on {}", report.target.key());
-            section.blocks.push(Block::Chart(Chart::bars(
-            &title,
-            "Bars count the scores nearest to each half point; each model has its own scale. The next table \
-             has the numbers.",
-            &judge.histograms,
-        )));
+            let bars = judge.histograms.iter().map(|histogram| {
+                Chart::bars(
+                    &histogram.model,
+                    "Bars count the scores nearest to each half point; each model has its own scale. The next \
+                     table has the numbers.",
+                    &Axis::points(),
+                    &histogram.counts,
+                )
+            });
+            section
+                .blocks
+                .push(Block::Charts(title.clone(), bars.collect()));
             let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
             let mut grid = Grid::new(std::iter::once("scores".to_owned()).chain(halves));
             for histogram in &judge.histograms {

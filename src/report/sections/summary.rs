@@ -86,10 +86,14 @@ fn labels(agreement: Option<&Agreement>) -> String {
         "how far raters agree with each other is unknown: nothing was rated by two".to_owned(),
         |c| format!("raters among each other {}", told(&c.estimate)),
     );
+    let bounds = figure.bounds().map_or(String::new(), |ends| {
+        let ends = figure.statistic.shown_interval(ends);
+        format!("; {ends} % if those without were all wrong, or all right")
+    });
     format!(
-        "the judge orders labelled pairs as the labels do in {} (n {}); {ceiling}",
+        "the judge orders labelled pairs as the labels do in {} ({} have a verdict{bounds}); {ceiling}",
         told(&figure.estimate),
-        figure.estimate.n
+        figure.coverage.told("pairs")
     )
 }
 

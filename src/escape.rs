@@ -1,4 +1,4 @@
-//! Texts of strangers in a page: as HTML, and as JSON between the tags of a script.
+//! Texts of strangers in pages and pictures: as HTML and SVG, and as JSON between the tags of a script.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::summary::printable;
 
 /// A text on one line as HTML has it, within an element or a quoted attribute. What could turn the direction of
 /// the text behind it is told, not done.
-pub(super) fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     for c in printable(text).chars() {
         match c {
@@ -23,7 +23,7 @@ pub(super) fn html(text: &str) -> String {
 
 /// JSON that may stand in a `<script>`: the characters that could end the element, begin a comment or break a
 /// line of a script stand only within strings, where JSON has another way to write them.
-pub(super) fn json(text: &str) -> String {
+pub(crate) fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
         match c {
