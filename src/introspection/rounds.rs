@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::chart::{Axis, Chart, DOTS, Mark, labelled};
 use crate::measure::Share;
-use crate::plot::{Dot, dots};
 use crate::terminal::grid::Grid;
 
 /// What one round amounts to.
@@ -75,16 +75,18 @@ impl Rounds {
     /// The share of right orders of every round, drawn: of cases held out, where there are any.
     pub fn svg(&self) -> String {
         let held = self.rounds.iter().any(|round| round.held_out.is_some());
-        let dot = |round: &Round| {
-            let share = if held {
+        let mark = |round: &Round| {
+            let right = if held {
                 round.held_out
             } else {
                 Some(round.right)
             };
-            Dot {
-                name: format!("round {}", round.round),
-                value: share.map(|share| share.value),
-                interval: share.map(|share| share.interval),
+            let value = right.map(|share| share.value);
+            Mark {
+                label: labelled(&format!("round {}", round.round), value),
+                value,
+                interval: right.map(|share| share.interval),
+                second: false,
             }
         };
         let title = if held {
@@ -92,7 +94,8 @@ impl Rounds {
         } else {
             "order right, the cases that are learned from"
         };
-        dots(title, &self.rounds.iter().map(dot).collect::<Vec<_>>())
+        let marks: Vec<Mark> = self.rounds.iter().map(mark).collect();
+        Chart::forest(title, DOTS, &Axis::percent(None), &marks).file()
     }
 }
 

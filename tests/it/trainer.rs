@@ -59,7 +59,8 @@ fn bits(vars: &[(String, Var)]) -> HashMap<String, Vec<u32>> {
 /// All weights, to be written.
 fn tensors(parameters: &Parameters) -> Vec<(String, Tensor)> {
     let all = parameters.all().into_iter();
-    all.map(|(name, var)| (name, var.as_detached_tensor())).collect()
+    all.map(|(name, var)| (name, var.as_detached_tensor()))
+        .collect()
 }
 
 #[test]
