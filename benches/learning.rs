@@ -69,7 +69,10 @@ fn frozen(layers: usize) -> Vec<String> {
 }
 
 fn main() -> Result<()> {
-    let given: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     let word = |i: usize, default| given.get(i).copied().unwrap_or(default);
     let device: DeviceArg = word(0, "cpu").parse().map_err(anyhow::Error::msg)?;

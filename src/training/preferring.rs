@@ -4,9 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use acem3_experts::Error;
-use acem3_experts::train::{
-    Batch, Loss, Preference, PreferenceLoss, Sequence, Student, on_device,
-};
+use acem3_experts::train::{Batch, Loss, Preference, PreferenceLoss, Sequence, Student, on_device};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use rand::SeedableRng;

@@ -118,7 +118,11 @@ impl MaskedSoftmax {
             seen = (seen * all.broadcast_ge(&first)?)?;
         }
         if let Visibility::Branches { branches, tokens } = &self.visibility {
-            let own = |row: usize| places.iter().map(move |p| branches[row * tokens + *p as usize]);
+            let own = |row: usize| {
+                places
+                    .iter()
+                    .map(move |p| branches[row * tokens + *p as usize])
+            };
             let own: Vec<u32> = (0..b).flat_map(own).collect();
             let prefix = own.iter().map(|own| own & !BRANCH).collect();
             let other = Tensor::from_slice(branches, (b, 1, 1, keys), device)?;
@@ -136,7 +140,9 @@ impl MaskedSoftmax {
         let hidden = Tensor::new(f32::NEG_INFINITY, scores.device())?.broadcast_as(shape)?;
         let seen = self.mask(scores)?.broadcast_as(shape)?;
         let scaled = seen.where_cond(&(scores.detach() * scale)?, &hidden)?;
-        let weights = scaled.broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?.exp()?;
+        let weights = scaled
+            .broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?
+            .exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
         of_one(scores, &weights, move |_, weights, upstream| {
             let pulled = (weights * upstream)?;

@@ -25,15 +25,26 @@ fn a_training_in_bf16_leaves_single_precision() {
     let weights = |name: &str| load_checkpoint(&whole.join(name), None).unwrap();
     let before = weights("sft.safetensors");
     for member in ["medical_knowledge", "conclusion"] {
-        let after = weights(&format!("prefer.{member}.safetensors"));
+        let file = format!("prefer.{member}.safetensors");
+        let bytes = |folder: &Path| std::fs::read(folder.join(&file)).unwrap();
+        assert!(bytes(&whole) == bytes(&broken), "{file}");
+        let after = weights(&file);
         assert_eq!(after.len(), before.len());
         for (name, tensor) in &after {
             assert_eq!(tensor.dtype(), candle::DType::F32, "{name}");
-            let frozen = ["model.layers.0.", "model.embed_", "model.vision", "model.mm_"];
+            let frozen = [
+                "model.layers.0.",
+                "model.embed_",
+                "model.vision",
+                "model.mm_",
+            ];
             let frozen = frozen.iter().any(|f| name.starts_with(f));
             assert_eq!(export::equal(tensor, &before[name]), frozen, "{name}");
             if tensor.rank() == 2 {
-                assert!(!export::equal(tensor, &rounded(tensor)), "{name} is rounded");
+                assert!(
+                    !export::equal(tensor, &rounded(tensor)),
+                    "{name} is rounded"
+                );
             }
         }
     }
@@ -45,7 +56,10 @@ fn a_training_in_bf16_leaves_single_precision() {
     assert!(run(&super::config(), &single, &Interrupt::default()).unwrap());
     let loss = |out: &Path| {
         let text = std::fs::read_to_string(out.join("prefer.conclusion.metrics.jsonl")).unwrap();
-        let last = text.lines().rfind(|l| l.contains("validation_loss")).unwrap();
+        let last = text
+            .lines()
+            .rfind(|l| l.contains("validation_loss"))
+            .unwrap();
         let last: serde_json::Value = serde_json::from_str(last).unwrap();
         last["validation_loss"].as_f64().unwrap()
     };
@@ -66,7 +80,14 @@ fn adapters_in_bf16_are_merged_into_single_precision() {
     let name = "model.layers.2.mlp.down_proj.weight";
     let change = (&after[name] - &before[name]).unwrap();
     let rounding = (rounded(&before[name]) - &before[name]).unwrap();
-    let largest = |t: &Tensor| t.abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+    let largest = |t: &Tensor| {
+        t.abs()
+            .unwrap()
+            .max_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap()
+    };
     assert!(largest(&change) > 0.0);
     // Two narrow matrices: the change has no more than two independent rows, which rounding has not.
     let volume = |t: &Tensor| {

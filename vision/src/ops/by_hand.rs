@@ -187,17 +187,17 @@ mod tests {
         let (a, b) = (numbers(&[3, 4], 1), numbers(&[3, 4], 2));
         let by_hand = || {
             let y = (a.detach() * b.detach())?;
-            of_two(&a, &b, &y, |a, b, g| {
-                Ok([Some((g * b)?), Some((g * a)?)])
-            })
+            of_two(&a, &b, &y, |a, b, g| Ok([Some((g * b)?), Some((g * a)?)]))
         };
         same(&[a.clone(), b.clone()], by_hand, || &*a * &*b);
         // A part of a larger tensor, which does not begin where that does.
         let part = |x: &Tensor| x.narrow(0, 1, 2);
-        let by_hand = || of_one(&a, &part(&a.sqr()?)?, |a, _, g| {
-            let rows = g.pad_with_zeros(0, 1, 0)?;
-            rows * (a * 2.0)?
-        });
+        let by_hand = || {
+            of_one(&a, &part(&a.sqr()?)?, |a, _, g| {
+                let rows = g.pad_with_zeros(0, 1, 0)?;
+                rows * (a * 2.0)?
+            })
+        };
         same(std::slice::from_ref(&a), by_hand, || part(&a.sqr()?));
     }
 

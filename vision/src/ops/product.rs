@@ -28,7 +28,13 @@ fn product_in(x: &Tensor, weight: &Tensor, narrowed: bool) -> Result<Tensor> {
     by_hand::of_two(x, weight, &y.to_dtype(kept)?, move |x, weight, upstream| {
         let upstream = cast(upstream)?;
         let of_x = || upstream.matmul(&cast(weight)?)?.to_dtype(kept);
-        let of_weight = || cast(x)?.t()?.matmul(&upstream)?.t()?.to_dtype(weight.dtype());
+        let of_weight = || {
+            cast(x)?
+                .t()?
+                .matmul(&upstream)?
+                .t()?
+                .to_dtype(weight.dtype())
+        };
         Ok([
             wanted[0].then(of_x).transpose()?,
             wanted[1].then(of_weight).transpose()?,
@@ -54,7 +60,10 @@ mod tests {
             let wide = Var::from_tensor(&weight.to_dtype(DType::F32)?)?;
             let (a, b) = (product(&x, &weight)?, product(&x, &wide)?);
             assert_eq!(a.to_vec2::<f32>()?, b.to_vec2::<f32>()?);
-            let (a, b) = (a.sqr()?.sum_all()?.backward()?, b.sqr()?.sum_all()?.backward()?);
+            let (a, b) = (
+                a.sqr()?.sum_all()?.backward()?,
+                b.sqr()?.sum_all()?.backward()?,
+            );
             let of = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32)?.to_vec2::<f32>();
             assert_eq!(of(a.get(&x))?, of(b.get(&x))?);
             let rounded = b.get(&wide).unwrap().to_dtype(dtype)?;
@@ -73,7 +82,10 @@ mod tests {
             let (a, b) = (a?, b?);
             let far = distance(&a, &b);
             assert!(far > 0.0 && far < most, "{far}");
-            let (a, b) = (a.sqr()?.sum_all()?.backward()?, b.sqr()?.sum_all()?.backward()?);
+            let (a, b) = (
+                a.sqr()?.sum_all()?.backward()?,
+                b.sqr()?.sum_all()?.backward()?,
+            );
             for var in [&x, &weight] {
                 let of = |x: Option<&Tensor>| x.unwrap().to_dtype(DType::F32);
                 let far = distance(&of(a.get(var))?, &of(b.get(var))?);

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use acem3_experts::train::{AdamW, Parameters, Student, Trainer};
 use candle::{DType, Device, Tensor};
 
+use super::distance;
 use super::training::{
     ADAMW, LOSS, Reward, assert_is, preferences, steady, student, student_of, values,
 };
-use super::distance;
 
 /// The tiny LLaVA in a type and on a device: what it begins with, and what it computes with.
 fn placed(device: &Device, dtype: DType) -> (Parameters, Parameters, Student) {
@@ -30,7 +30,14 @@ fn mastered(exact: &Parameters, parameters: &Parameters) -> AdamW {
 }
 
 fn norm<'a>(all: impl Iterator<Item = &'a Tensor>) -> f64 {
-    let squares = all.map(|t| t.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap());
+    let squares = all.map(|t| {
+        t.sqr()
+            .unwrap()
+            .sum_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap()
+    });
     squares.map(f64::from).sum::<f64>().sqrt()
 }
 
@@ -100,7 +107,10 @@ fn gradients_of_rounded_weights_are_near_those_of_the_exact() {
     for ((name, var), (_, other)) in rounded.trainable().iter().zip(exact.trainable()) {
         let gradient = narrow.get(var).unwrap();
         assert_eq!(gradient.dtype(), var.dtype(), "{name}");
-        let (got, want) = (gradient.to_dtype(DType::F32).unwrap(), wide.get(&other).unwrap());
+        let (got, want) = (
+            gradient.to_dtype(DType::F32).unwrap(),
+            wide.get(&other).unwrap(),
+        );
         let far = distance(&got, want);
         assert!(far > 0.0 && far < 0.1, "{name}: {far}");
     }
@@ -127,7 +137,10 @@ fn on_a_gpu_losses_and_gradients_are_those_of_the_cpu() {
                 (loss.value, gradients.collect::<Vec<_>>())
             });
             let [(cpu, on_cpu), (gpu, on_gpu)] = found;
-            assert!((gpu / cpu - 1.0).abs() < f64::from(most), "{dtype:?}: {cpu} {gpu}");
+            assert!(
+                (gpu / cpu - 1.0).abs() < f64::from(most),
+                "{dtype:?}: {cpu} {gpu}"
+            );
             for ((name, want), (_, got)) in on_cpu.iter().zip(&on_gpu) {
                 let far = distance(got, want);
                 assert!(far <= most, "{dtype:?}, {name}: {far}");

@@ -138,7 +138,12 @@ fn trainer(parameters: &Parameters, rate: f64) -> Trainer {
 }
 
 /// The mean of a loss, and the gradient of every parameter.
-pub(super) fn assert_is(loss: &Loss, parameters: &Parameters, want: &HashMap<String, Tensor>, kind: &str) {
+pub(super) fn assert_is(
+    loss: &Loss,
+    parameters: &Parameters,
+    want: &HashMap<String, Tensor>,
+    kind: &str,
+) {
     let value = want["loss"].to_vec1::<f32>().unwrap()[0];
     let far = (loss.value / loss.weight - f64::from(value)).abs();
     assert!(far < 1e-5 * f64::from(value), "{kind}: {far}");
