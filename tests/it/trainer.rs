@@ -11,7 +11,7 @@ use acem3_experts::train::{
     AdamW, AdamWConfig, Batch, Loss, Parameters, Schedule, Sequence, StepReport, Student, Trainer,
     in_parallel, load_checkpoint, save_checkpoint,
 };
-use candle::{Device, Tensor, Var};
+use candle::{DType, Device, Tensor, Var};
 
 use crate::student::{self, FROZEN, fresh, sequence};
 
@@ -48,7 +48,10 @@ fn step(trainer: &mut Trainer, student: &Student) -> StepReport {
 }
 
 fn bits(vars: &[(String, Var)]) -> HashMap<String, Vec<u32>> {
-    let values = |var: &Var| var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let values = |var: &Var| {
+        let wide = var.to_dtype(DType::F32).unwrap();
+        wide.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+    };
     let bits = |(name, var): &(String, Var)| {
         let bits = values(var).into_iter().map(f32::to_bits);
         (name.clone(), bits.collect())
@@ -168,38 +171,55 @@ fn a_loss_that_is_no_number_is_an_error_and_changes_nothing() {
     assert_eq!(bits(&parameters.all()), bits(&calm.all()));
 }
 
+/// A model whose matrices are of a type, and its trainer.
+fn begun(dtype: DType) -> (Parameters, Student, Trainer) {
+    let start = Parameters::fresh(5);
+    let parameters = start.placed(&Device::Cpu, dtype).unwrap();
+    let parameters = parameters.freeze(&FROZEN.map(str::to_owned));
+    let student = student::student(&parameters);
+    let mut trainer = trainer(&parameters);
+    let exact = |name: &str, var: &Var| start.exact(name, var.shape());
+    trainer.optimizer = trainer.optimizer.with_masters(exact).unwrap();
+    (parameters, student, trainer)
+}
+
 #[test]
 fn a_resumed_run_is_an_uninterrupted_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("running.safetensors");
-    let (parameters, student) = fresh();
-    let start = bits(&parameters.all());
-    let mut trainer = trainer(&parameters);
-    let mut expected = Vec::new();
-    for i in 0..6 {
-        if i == 3 {
-            save_checkpoint(&file, tensors(&parameters), Some(&trainer.optimizer)).unwrap();
+    for dtype in [DType::F32, DType::BF16] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("running.safetensors");
+        let (parameters, student, mut trainer) = begun(dtype);
+        let start = bits(&parameters.all());
+        let mut expected = Vec::new();
+        for i in 0..6 {
+            if i == 3 {
+                save_checkpoint(&file, tensors(&parameters), Some(&trainer.optimizer)).unwrap();
+            }
+            expected.push(step(&mut trainer, &student));
         }
-        expected.push(step(&mut trainer, &student));
+        assert!(expected[5].loss < expected[0].loss);
+        let (resumed, student, mut again) = begun(dtype);
+        let kept = load_checkpoint(&file, Some(&mut again.optimizer)).unwrap();
+        resumed.restore(kept).unwrap();
+        assert_eq!(again.steps(), 3);
+        for want in &expected[3..] {
+            let got = step(&mut again, &student);
+            assert_eq!(format!("{got:?}"), format!("{want:?}"), "{dtype:?}");
+        }
+        assert_eq!(bits(&resumed.all()), bits(&parameters.all()));
+        let values = |trainer: &Trainer| {
+            let values = trainer.optimizer.values().unwrap().into_iter();
+            let vars = values.map(|(name, value)| (name, Var::from_tensor(&value).unwrap()));
+            bits(&vars.collect::<Vec<_>>())
+        };
+        assert_eq!(values(&again), values(&trainer));
+        // What is frozen stayed as it was, everything else moved.
+        for (name, bits) in bits(&resumed.all()) {
+            let frozen = FROZEN.iter().any(|prefix| name.starts_with(prefix));
+            assert_eq!(bits == start[&name], frozen, "{name}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
-    assert!(expected[5].loss < expected[0].loss);
-    let resumed = Parameters::from_tensors(load_checkpoint(&file, None).unwrap()).unwrap();
-    let resumed = resumed.freeze(&FROZEN.map(str::to_owned));
-    let student = student::student(&resumed);
-    let mut again = self::trainer(&resumed);
-    load_checkpoint(&file, Some(&mut again.optimizer)).unwrap();
-    assert_eq!(again.steps(), 3);
-    for want in &expected[3..] {
-        let got = step(&mut again, &student);
-        assert_eq!(format!("{got:?}"), format!("{want:?}"));
-    }
-    assert_eq!(bits(&resumed.all()), bits(&parameters.all()));
-    // What is frozen stayed as it was, everything else moved.
-    for (name, bits) in bits(&resumed.all()) {
-        let frozen = FROZEN.iter().any(|prefix| name.starts_with(prefix));
-        assert_eq!(bits == start[&name], frozen, "{name}");
-    }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -219,7 +239,7 @@ fn a_checkpoint_that_does_not_fit_is_an_error_that_names_it() {
         "{error}"
     );
     // Means of another shape.
-    let small = Var::from_tensor(&Tensor::zeros(3, candle::DType::F32, &Device::Cpu).unwrap());
+    let small = Var::from_tensor(&Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap());
     let name = "model.norm.weight".to_owned();
     let other = AdamW::new(vec![(name, small.unwrap())], AdamWConfig::default());
     save_checkpoint(&file, tensors(&parameters), Some(&other)).unwrap();

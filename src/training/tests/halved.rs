@@ -25,7 +25,10 @@ fn a_training_in_bf16_leaves_single_precision() {
     let weights = |name: &str| load_checkpoint(&whole.join(name), None).unwrap();
     let before = weights("sft.safetensors");
     for member in ["medical_knowledge", "conclusion"] {
-        let after = weights(&format!("prefer.{member}.safetensors"));
+        let file = format!("prefer.{member}.safetensors");
+        let bytes = |folder: &Path| std::fs::read(folder.join(&file)).unwrap();
+        assert!(bytes(&whole) == bytes(&broken), "{file}");
+        let after = weights(&file);
         assert_eq!(after.len(), before.len());
         for (name, tensor) in &after {
             assert_eq!(tensor.dtype(), candle::DType::F32, "{name}");
