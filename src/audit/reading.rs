@@ -269,8 +269,10 @@ mod tests {
         assert_eq!(share.words(Unit::Share), "50.3 % (47 to 54)");
         assert_eq!(
             reading(-0.1, Some([-0.2, 0.0])).words(Unit::ShareDifference),
-            "-10.0 points (-20 to +0)"
+            "-10.0 percentage points (-20 to +0)"
         );
+        let turned = reading(-0.1, Some([-0.2, 0.0])).opposite();
+        assert_eq!(turned.words(Unit::Points), "0.10 points (0.00 to 0.20)");
         assert_eq!(Reading::undefined("x").words(Unit::Points), "undefined (x)");
     }
 

@@ -288,7 +288,7 @@ mod tests {
             one.interval
                 .unwrap_err()
                 .to_string()
-                .contains("1 images, at least 2")
+                .contains("1 image, at least 2")
         );
     }
 
