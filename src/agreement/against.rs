@@ -194,7 +194,7 @@ fn differences(first: &Family, second: &Family, bootstrap: Bootstrap) -> Vec<Com
         Some(Compared {
             statistic,
             // The least of both: without ties, each judge has its own pairs.
-            n: first.counts[i].min(second.counts[i]),
+            n: first.counts[i].n.min(second.counts[i].n),
             first: a.ok(),
             second: b.ok(),
             difference: difference.ok(),

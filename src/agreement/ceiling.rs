@@ -6,12 +6,12 @@
 
 use std::cmp::Ordering;
 
-use super::family::{Family, clusters, several, several_orders, two_columns, two_orders};
+use super::family::{Count, Family, clusters, several, several_orders, two_columns, two_orders};
 use super::opinion::{Opinion, Opinions};
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, number};
 use crate::statistics::{
-    Cells, Defined, Ratings, Squares, Table, Undefined, accuracy, bias, mean_absolute,
+    Cells, Clusters, Defined, Ratings, Squares, Table, Undefined, accuracy, bias, mean_absolute,
 };
 use crate::verdicts::Verdict;
 
@@ -39,11 +39,22 @@ impl Family {
         let all = units.iter().map(|unit| (unit.verdict, opinion(unit)));
         let (opinions, verdict) = several_raters(all);
         let found = beside(&opinions, raters);
-        let table = opinions.ratings().map(|ratings| ratings.paired());
         let n = opinions.len();
-        let mut counts = vec![n; Statistic::ORDERS.len()];
-        counts[1] = opinions.counted(accuracy::without_ties);
-        counts[2] = opinions.counted(accuracy::preferred);
+        let once = opinions.weights(&vec![1.0; n]);
+        let table = opinions.ratings();
+        let table = table.map(|ratings| ratings.paired().of_cases(&once));
+        let clusters = clusters(verdict.into_iter(), verdicts);
+        let count = |statistic: &Statistic| match (statistic, &table) {
+            (Statistic::AccuracyWithoutTies, _) => {
+                opinions.counted(&clusters, accuracy::without_ties)
+            }
+            (Statistic::AccuracyPreferred, _) => opinions.counted(&clusters, accuracy::preferred),
+            (Statistic::OrderFleiss, Ok(units)) => {
+                opinions.count(&clusters, |opinion| units.is_even(opinion))
+            }
+            _ => Count::all(&clusters),
+        };
+        let counts = Statistic::ORDERS.iter().map(count).collect();
         let compute = move |weights: &[f64]| {
             let weights = opinions.weights(weights);
             let mut values = over_raters(&found, &weights, two_orders);
@@ -58,7 +69,7 @@ impl Family {
             counts,
             n,
             labelled: n,
-            clusters: clusters(verdict.into_iter(), verdicts),
+            clusters,
             squares: None,
             compute: Box::new(compute),
         }
@@ -80,32 +91,30 @@ impl Family {
         let all = units.iter().map(|unit| (unit.verdict, opinion(unit)));
         let (opinions, verdict) = several_raters(all);
         let found = beside(&opinions, raters);
-        let table = opinions
-            .ratings()
-            .map(|ratings| (ratings.paired(), ratings.complete()));
         let n = opinions.len();
         let once = opinions.weights(&vec![1.0; n]);
+        let table = opinions
+            .ratings()
+            .map(|ratings| (ratings.paired().of_cases(&once), ratings.complete()));
+        let clusters = clusters(verdict.into_iter(), verdicts);
         let squares = table
             .as_ref()
             .ok()
             .map(|(units, rows)| Squares::of(units, rows, &once));
-        let of_all = |kept: &dyn Fn(usize) -> bool| {
-            let kept = once.iter().enumerate().filter(|(place, _)| kept(*place));
-            kept.map(|(_, cases)| *cases).sum::<f64>() as usize
-        };
-        let (complete, even) = match &table {
-            Ok((units, rows)) => (
-                of_all(&|place| rows.get(place).is_some_and(Option::is_some)),
-                of_all(&|place| units.is_even(place)),
-            ),
-            Err(_) => (0, 0),
-        };
+        let known = table.as_ref().ok();
+        let even = opinions.count(&clusters, |opinion| {
+            known.is_some_and(|(units, _)| units.is_even(opinion))
+        });
+        let complete = opinions.count(&clusters, |opinion| {
+            let row = known.and_then(|(_, rows)| rows.get(opinion));
+            row.is_some_and(Option::is_some)
+        });
         let count = |statistic: &Statistic| match statistic {
             Statistic::Fleiss => even,
             other => match other.icc() {
                 Some(form) if form.is_one_way() => even,
                 Some(_) => complete,
-                None => n,
+                None => Count::all(&clusters),
             },
         };
         let counts = Statistic::SCORES.iter().map(count).collect();
@@ -130,7 +139,7 @@ impl Family {
             counts,
             n,
             labelled: n,
-            clusters: clusters(verdict.into_iter(), verdicts),
+            clusters,
             squares,
             compute: Box::new(compute),
         }
@@ -161,21 +170,20 @@ impl Opinions {
     }
 
     /// How many cases count in an accuracy for at least one rater.
-    fn counted(&self, counts: fn(Ordering, Ordering) -> Option<f64>) -> usize {
+    fn counted(&self, clusters: &Clusters, counts: fn(Ordering, Ordering) -> Option<f64>) -> Count {
         let order = |value: f64| value.total_cmp(&0.0);
-        let one = |opinion: &Opinion| {
+        self.count(clusters, |opinion| {
+            let opinion = &self.distinct[opinion];
             let mut pairs = opinion.by.iter().zip(&opinion.others);
             pairs.any(|((_, own), others)| {
                 others.is_some_and(|others| counts(order(*own), order(others)).is_some())
             })
-        };
-        let cases = self.weights(&vec![1.0; self.len()]);
-        let counted = self
-            .distinct
-            .iter()
-            .zip(cases)
-            .filter(|(opinion, _)| one(opinion));
-        counted.map(|(_, n)| n as usize).sum()
+        })
+    }
+
+    /// The cases whose opinion counts, told by its place among the distinct ones.
+    fn count(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Count {
+        Count::of(clusters, |case| counts(self.of(case)))
     }
 }
 

@@ -17,8 +17,8 @@ type Compute = Box<dyn Fn(&[f64]) -> Vec<Defined<f64>> + Send + Sync>;
 pub struct Family {
     /// Their names.
     pub statistics: Vec<Statistic>,
-    /// The cases that each is of: those with a verdict, or fewer.
-    pub counts: Vec<usize>,
+    /// What each is of: all cases with a verdict, or fewer.
+    pub counts: Vec<Count>,
     /// The cases with a verdict.
     pub n: usize,
     /// All that are labelled.
@@ -28,6 +28,33 @@ pub struct Family {
     /// The mean squares of the scores, from which intraclass correlations have exact intervals.
     pub squares: Option<Squares>,
     pub(super) compute: Compute,
+}
+
+/// What a statistic is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Cases.
+    pub n: usize,
+    /// The images they are about.
+    pub images: usize,
+}
+
+impl Count {
+    /// All cases.
+    pub(super) fn all(clusters: &Clusters) -> Self {
+        Self {
+            n: clusters.len(),
+            images: clusters.count(),
+        }
+    }
+
+    /// Those cases that count.
+    pub(super) fn of(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
+        Self {
+            n: (0..clusters.len()).filter(|case| counts(*case)).count(),
+            images: clusters.among(counts),
+        }
+    }
 }
 
 impl Family {
@@ -47,12 +74,12 @@ impl Family {
         let label: Vec<f64> = judged.iter().map(|pair| number(pair.2)).collect();
         let table = TwoRaters::new(&judge, &label);
         let present = |counts: fn(Ordering, Ordering) -> Option<f64>| {
-            judged
-                .iter()
-                .filter(|(_, judge, label)| counts(*judge, *label).is_some())
-                .count()
+            Count::of(&clusters, |case| {
+                let (_, judge, label) = judged[case];
+                counts(judge, label).is_some()
+            })
         };
-        let mut counts = vec![judged.len(); Statistic::ORDERS.len()];
+        let mut counts = vec![Count::all(&clusters); Statistic::ORDERS.len()];
         counts[1] = present(accuracy::without_ties);
         counts[2] = present(accuracy::preferred);
         Self {
@@ -77,7 +104,7 @@ impl Family {
         let hits: Vec<Option<f64>> = judged.iter().map(hit).collect();
         Self {
             statistics: vec![Statistic::AccuracyTriple],
-            counts: vec![judged.len()],
+            counts: vec![Count::all(&clusters)],
             n: judged.len(),
             labelled: units.len(),
             clusters,
@@ -97,7 +124,7 @@ impl Family {
         let table = TwoRaters::new(&side(|u| u.1), &side(|u| u.2));
         Self {
             statistics: Statistic::SCORES.to_vec(),
-            counts: vec![judged.len(); Statistic::SCORES.len()],
+            counts: vec![Count::all(&clusters); Statistic::SCORES.len()],
             n: judged.len(),
             labelled: units.len(),
             clusters,

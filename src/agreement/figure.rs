@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use super::coverage::Coverage;
-use super::family::Family;
+use super::family::{Count, Family};
 use super::statistic::Statistic;
 use crate::statistics::{
     Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
@@ -73,13 +73,12 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
             }
         }
     }
-    let estimate = |((value, draws), (n, statistic)): ((_, _), (&usize, &Statistic))| {
+    let estimate = |((value, draws), (count, statistic)): ((_, _), (&Count, &Statistic))| {
         let value: Defined<f64> = value;
-        let value = value.and_then(|value| statistic.enough(*n).map(|()| value));
-        let clusters = family.clusters.count();
+        let value = value.and_then(|value| statistic.enough(count.n).map(|()| value));
         let drawn = value.and_then(|_| interval(draws, &family.clusters));
         let interval = match value {
-            Ok(share) if statistic.is_share() => share_interval(share, drawn, clusters),
+            Ok(share) if statistic.is_share() => share_interval(share, drawn, count.images),
             _ => drawn,
         };
         let exact = statistic.icc().zip(family.squares);
@@ -89,8 +88,8 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
             Estimate {
                 value,
                 interval,
-                n: *n,
-                clusters,
+                n: count.n,
+                clusters: count.images,
             },
             exact,
         )

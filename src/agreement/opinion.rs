@@ -40,6 +40,11 @@ impl Opinions {
         self.of.len()
     }
 
+    /// The opinion on a case, as a place among the distinct ones.
+    pub(super) fn of(&self, case: usize) -> usize {
+        self.of[case] as usize
+    }
+
     /// The weight of each distinct opinion, from that of each case.
     pub(super) fn weights(&self, cases: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];

@@ -82,11 +82,24 @@ pub struct ResponseUnit {
 
 impl Rated {
     /// The order that the raters give together, without one of them if asked: of preferences the most
-    /// frequent, of scores that of the means.
+    /// frequent, of scores that of the means over those who rated both; where nobody did, over all.
     pub fn order(&self, without: Option<u32>) -> Option<Ordering> {
         match self {
             Self::Votes(votes) => majority(votes, without),
-            Self::Scores([a, b]) => Some(compare([mean(a, without)?, mean(b, without)?])),
+            Self::Scores([a, b]) => {
+                let rated = |all: &[(u32, f64)], rater| all.iter().any(|(by, _)| *by == rater);
+                let both =
+                    |rater: u32| rated(a, rater) && rated(b, rater) && without != Some(rater);
+                let all = !a.iter().any(|(rater, _)| both(*rater));
+                let kept = |ratings: &[(u32, f64)]| -> Vec<(u32, f64)> {
+                    let kept = ratings.iter().filter(|(rater, _)| all || both(*rater));
+                    kept.copied().collect()
+                };
+                Some(compare([
+                    mean(&kept(a), without)?,
+                    mean(&kept(b), without)?,
+                ]))
+            }
         }
     }
 

@@ -39,6 +39,12 @@ impl Sheet {
             String::from_utf8_lossy(field).trim().to_owned()
         };
         let names: Vec<String> = header.iter().map(name).collect();
+        if names.iter().any(|name| name.as_bytes() == END.trim_ascii()) {
+            bail!(
+                "{}: the table is empty\nhint: its first line names the columns",
+                path.display()
+            );
+        }
         check_names(&names, path)?;
         Ok(Self {
             names,

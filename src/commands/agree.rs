@@ -134,13 +134,8 @@ pub(super) fn labelled(
             names.join(", ")
         ));
     }
-    if let Some([low, high]) = file.beyond() {
-        note(format!(
-            "{}: scores from {low} to {high}, the judge's are from 0 to 5\n\
-             hint: --scale MIN,MAX makes errors and kappas comparable; correlations and orders are \
-             right as they are",
-            path.display(),
-        ));
+    if let Some(beyond) = file.beyond() {
+        note(format!("{}: {beyond}", path.display()));
     }
     let units = join(verdicts, &file.entries, path)?;
     if let Some(first) = &units.first_unmatched {

@@ -32,18 +32,30 @@ pub struct LabelFile {
 }
 
 impl LabelFile {
-    /// The least and greatest score, where they are not between 0 and 5.
-    pub fn beyond(&self) -> Option<[f64; 2]> {
+    /// What is told of scores that are not between 0 and 5, where there are any.
+    pub fn beyond(&self) -> Option<String> {
         let scores = self.entries.iter().filter_map(|entry| match entry.what {
-            What::Score { value, .. } => Some(value),
+            What::Score { value, .. } => Some((entry.line, value)),
             What::Preference { .. } => None,
         });
-        let (low, high) = scores.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| {
-            (low.min(score), high.max(score))
-        });
-        (low < 0.0 || high > 5.0)
-            .then_some([low, high])
-            .filter(|_| low <= high)
+        let scores: Vec<(u64, f64)> = scores.collect();
+        let beyond = scores
+            .iter()
+            .filter(|(_, score)| !(0.0..=5.0).contains(score));
+        let (line, first) = beyond.clone().next()?;
+        let ends = scores.iter().fold(
+            [f64::INFINITY, -f64::INFINITY],
+            |[low, high], (_, score)| [low.min(*score), high.max(*score)],
+        );
+        Some(format!(
+            "{} of {} scores are not from 0 to 5 as the judge's are, first {first} in line {line}; all are from {} to \
+             {}\nhint: mend what is a slip; labels of another scale are made comparable in errors and kappas by --scale \
+             MIN,MAX, and in correlations and orders they are right as they are",
+            beyond.count(),
+            scores.len(),
+            ends[0],
+            ends[1]
+        ))
     }
 }
 

@@ -157,13 +157,14 @@ fn model(
     };
     let strengths = interval(draws.iter().map(strength).collect(), &games.clusters);
     let n = wins + ties + losses;
+    let images = games.clusters.among(|at| games.pairs[at].0.contains(&i));
     RankedModel {
         model: games.models[i].clone(),
         rank: whole.best().ranks()[i],
         rank_interval: [1, all],
         win_rate: rate.ok(),
         win_rate_interval: rate
-            .and_then(|rate| share_interval(rate, rates, games.clusters.count()))
+            .and_then(|rate| share_interval(rate, rates, images))
             .ok(),
         strength: strength(whole).ok(),
         strength_interval: strength(whole).and(strengths).ok(),

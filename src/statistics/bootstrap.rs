@@ -77,6 +77,15 @@ impl Clusters {
         self.of.get(case).map_or(0, |cluster| *cluster as usize)
     }
 
+    /// How many clusters the cases that count are of.
+    pub fn among(&self, counts: impl Fn(usize) -> bool) -> usize {
+        let mut found = vec![false; self.count()];
+        for (case, cluster) in self.of.iter().enumerate() {
+            found[*cluster as usize] |= counts(case);
+        }
+        found.into_iter().filter(|found| *found).count()
+    }
+
     /// Whether there are enough clusters to tell a difference by: draws from a few images are more alike than
     /// other images would be.
     ///

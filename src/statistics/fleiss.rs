@@ -12,7 +12,7 @@ use super::undefined::{Defined, Undefined, at_least};
 ///
 /// Without a unit rated twice, and where all ratings are equal.
 pub fn fleiss(units: &Units, weights: &[f64]) -> Defined<f64> {
-    let m = raters(units);
+    let m = units.raters;
     at_least(2, m, "ratings of each case")?;
     let mut counts = vec![0.0; units.levels.len()];
     let (mut agreement, mut n) = (0.0, 0.0);
@@ -35,26 +35,30 @@ pub fn fleiss(units: &Units, weights: &[f64]) -> Defined<f64> {
     Ok((agreement / n - chance) / (1.0 - chance))
 }
 
-/// How many ratings most units have: two or more, and of equally frequent numbers the largest.
-pub(super) fn raters(units: &Units) -> usize {
-    let mut frequency: BTreeMap<usize, usize> = BTreeMap::new();
-    for unit in units.units.iter().filter(|unit| unit.len() > 1) {
-        *frequency.entry(unit.len()).or_default() += 1;
-    }
-    let most = frequency.into_iter().max_by_key(|&(m, n)| (n, m));
-    most.map_or(0, |(m, _)| m)
-}
-
 impl Units {
+    /// The same units, each standing for so many cases: what most of *these* are rated is asked of all.
+    #[must_use]
+    pub fn of_cases(mut self, cases: &[f64]) -> Self {
+        self.raters = raters(&self.units, cases);
+        self
+    }
+
     /// Whether a unit has as many ratings as most, so that it counts in [`fleiss`].
     pub fn is_even(&self, unit: usize) -> bool {
-        let m = raters(self);
-        m > 1
-            && self
-                .units
-                .get(unit)
-                .is_some_and(|ratings| ratings.len() == m)
+        let found = self.units.get(unit).map_or(0, Vec::len);
+        found > 1 && found == self.raters
     }
+}
+
+/// How many ratings most cases have: two or more, and of equally frequent numbers the largest.
+pub(super) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
+    let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
+    for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {
+        *frequency.entry(unit.len()).or_default() += n;
+    }
+    let most = frequency.into_iter();
+    let most = most.max_by(|(m, n), (other, more)| n.total_cmp(more).then(m.cmp(other)));
+    most.map_or(0, |(m, _)| m)
 }
 
 /// The part of the pairs of a unit's ratings that agree.

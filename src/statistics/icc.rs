@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::distribution::f_quantile;
-use super::fleiss::raters;
 use super::ratings::{Ratings, Units};
 use super::undefined::{Defined, Undefined, at_least};
 
@@ -117,7 +116,7 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
 ///
 /// With fewer than two such units, and where all ratings are equal.
 pub fn icc_one_way(units: &Units, weights: &[f64]) -> Defined<Icc> {
-    let m = raters(units);
+    let m = units.raters;
     at_least(2, m, "ratings of each case")?;
     let even = || {
         let all = units.units.iter().zip(weights);

@@ -1,6 +1,7 @@
 //! Ratings of things by any number of raters, some of which may be missing.
 
 use super::cells::levels;
+use super::fleiss::raters;
 use super::undefined::{Defined, Undefined};
 
 /// For each thing rated (a unit): who rated it, and how.
@@ -16,6 +17,8 @@ pub struct Units {
     pub(super) levels: Vec<f64>,
     /// For each unit, the places of its values among them; empty where it has fewer than two.
     pub(super) units: Vec<Vec<u32>>,
+    /// How many ratings most of them have.
+    pub(super) raters: usize,
 }
 
 impl Ratings {
@@ -82,8 +85,13 @@ impl Ratings {
             0 | 1 => Vec::new(),
             m => places.by_ref().take(m).collect(),
         };
-        let units = self.units.iter().map(unit).collect();
-        Units { levels, units }
+        let units: Vec<Vec<u32>> = self.units.iter().map(unit).collect();
+        let raters = raters(&units, &vec![1.0; units.len()]);
+        Units {
+            levels,
+            units,
+            raters,
+        }
     }
 
     /// The units as rows of values, by rater, of those that all raters rated; the others are `None`.

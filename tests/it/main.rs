@@ -21,7 +21,10 @@ mod checkpoints;
 #[cfg(test)]
 mod compared;
 #[cfg(test)]
+mod counted;
+#[cfg(test)]
 mod coverage;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod decoder;
