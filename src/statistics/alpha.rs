@@ -26,7 +26,7 @@ pub enum Metric {
 /// Without a unit rated twice, and where all ratings are equal.
 pub fn alpha(units: &Units, metric: Metric, weights: &[f64]) -> Defined<f64> {
     let weighed = || {
-        let all = units.units.iter().zip(weights);
+        let all = units.places.iter().zip(weights);
         all.filter(|(unit, weight)| !unit.is_empty() && **weight > 0.0)
     };
     let mut counts = vec![0.0; units.levels.len()];

@@ -16,7 +16,7 @@ pub fn fleiss(units: &Units, weights: &[f64]) -> Defined<f64> {
     at_least(2, m, "ratings of each case")?;
     let mut counts = vec![0.0; units.levels.len()];
     let (mut agreement, mut n) = (0.0, 0.0);
-    for (unit, weight) in units.units.iter().zip(weights) {
+    for (unit, weight) in units.places.iter().zip(weights) {
         if unit.len() != m || *weight <= 0.0 {
             continue;
         }
@@ -39,13 +39,13 @@ impl Units {
     /// The same units, each standing for so many cases: what most of *these* are rated is asked of all.
     #[must_use]
     pub fn of_cases(mut self, cases: &[f64]) -> Self {
-        self.raters = raters(&self.units, cases);
+        self.raters = raters(&self.places, cases);
         self
     }
 
     /// Whether a unit has as many ratings as most, so that it counts in [`fleiss`].
     pub fn is_even(&self, unit: usize) -> bool {
-        let found = self.units.get(unit).map_or(0, Vec::len);
+        let found = self.places.get(unit).map_or(0, Vec::len);
         found > 1 && found == self.raters
     }
 }

@@ -119,7 +119,7 @@ pub fn icc_one_way(units: &Units, weights: &[f64]) -> Defined<Icc> {
     let m = units.raters;
     at_least(2, m, "ratings of each case")?;
     let even = || {
-        let all = units.units.iter().zip(weights);
+        let all = units.places.iter().zip(weights);
         all.filter(|(unit, w)| unit.len() == m && **w > 0.0)
             .map(|(unit, w)| (unit.iter().map(|place| units.levels[*place as usize]), *w))
     };

@@ -16,7 +16,7 @@ pub struct Units {
     /// The distinct values, ascending.
     pub(super) levels: Vec<f64>,
     /// For each unit, the places of its values among them; empty where it has fewer than two.
-    pub(super) units: Vec<Vec<u32>>,
+    pub(super) places: Vec<Vec<u32>>,
     /// How many ratings most of them have.
     pub(super) raters: usize,
 }
@@ -89,7 +89,7 @@ impl Ratings {
         let raters = raters(&units, &vec![1.0; units.len()]);
         Units {
             levels,
-            units,
+            places: units,
             raters,
         }
     }
@@ -112,6 +112,6 @@ impl Ratings {
 impl Units {
     /// How many units are rated at least twice.
     pub fn paired(&self) -> usize {
-        self.units.iter().filter(|unit| !unit.is_empty()).count()
+        self.places.iter().filter(|unit| !unit.is_empty()).count()
     }
 }
