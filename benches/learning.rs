@@ -26,11 +26,11 @@ use acem3_experts::train::{
 use anyhow::{Context, Result, bail};
 
 const LAYERS: usize = 12;
-const HIDDEN: usize = 768;
-const INNER: usize = 2048;
+const HIDDEN: usize = 512;
+const INNER: usize = 1408;
 const VOCABULARY: u32 = 4096;
 /// Tokens of a sequence, sequences of a step, and those computed at once.
-const TOKENS: u32 = 256;
+const TOKENS: u32 = 128;
 const BATCH: u32 = 4;
 const AT_ONCE: usize = 2;
 /// Steps that are timed, after one that is not.
@@ -42,7 +42,7 @@ fn model() -> Result<ModelConfig> {
     let decoder = &mut model.decoder;
     (decoder.num_hidden_layers, decoder.vocab_size) = (LAYERS, VOCABULARY as usize);
     (decoder.hidden_size, decoder.intermediate_size) = (HIDDEN, INNER);
-    (decoder.num_attention_heads, decoder.num_key_value_heads) = (12, Some(12));
+    (decoder.num_attention_heads, decoder.num_key_value_heads) = (8, Some(8));
     model.projector.hidden_size = HIDDEN;
     Ok(model)
 }
