@@ -115,18 +115,7 @@ mod tests {
 
     fn base() -> TrainConfig {
         let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");
-        let mut config = TrainConfig::read(mini.as_ref()).unwrap();
-        let stage = r#"
-name = "prefer"
-kind = "rtdpo"
-steps = 2
-batch = 2
-rate = 1e-3
-frozen_layers = 4
-preferences.cases = 3
-"#;
-        config.stages.push(toml::from_str(stage).unwrap());
-        config
+        TrainConfig::read(mini.as_ref()).unwrap()
     }
 
     /// What a variant's stage of preferences is, if it has one.

@@ -237,6 +237,10 @@ mod tests {
 
     use super::*;
 
+    /// Where two stages of the recipe stand.
+    const POLISH: usize = 5;
+    const HEADS: usize = 6;
+
     /// The recipe of the embedded panel, changed.
     fn refusal(change: impl FnOnce(&mut TrainConfig)) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
@@ -251,9 +255,9 @@ mod tests {
         assert!(twice.contains("two stages are called \"align\""), "{twice}");
         let path = refusal(|c| c.stages[1].name = "sub/align".to_owned());
         assert!(path.contains("sub/align"), "{path}");
-        let order = refusal(|c| c.stages.swap(4, 5));
-        assert!(order.contains("which stage refine after it"), "{order}");
-        let alone = refusal(|c| c.stages.drain(..5).for_each(drop));
+        let order = refusal(|c| c.stages.swap(POLISH, HEADS));
+        assert!(order.contains("which stage polish after it"), "{order}");
+        let alone = refusal(|c| c.stages.drain(..HEADS).for_each(drop));
         assert!(alone.contains("some members alone"), "{alone}");
         let rate = refusal(|c| c.stages[0].rate = f64::NAN);
         assert!(
@@ -265,12 +269,12 @@ mod tests {
             clip.contains("stage encoder: clip is -1, expected a positive"),
             "{clip}"
         );
-        let layers = refusal(|c| c.stages[5].frozen_layers = Some(6));
+        let layers = refusal(|c| c.stages[HEADS].frozen_layers = Some(6));
         assert!(
             layers.contains("stage heads: frozen_layers is 6"),
             "{layers}"
         );
-        let data = refusal(|c| c.stages[5].kind = StageKind::Rtdpo);
+        let data = refusal(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
     }
 
