@@ -263,20 +263,21 @@ fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
 }
 
 /// Runs the one stage of a configuration from weights that are there already, what is missing being
-/// drawn; gives all weights then. `member`: the one member that learns, and whose texts are read.
+/// drawn; gives all weights then. `member`: the one member that learns, and whose texts are read; `leads`: what the
+/// members' texts begin with.
 ///
 /// It is what [`train`] does, for those who have a panel and change a part of it.
 pub(crate) fn adapt(
     config: &TrainConfig,
     (start, tokenizer): (&Parameters, &[u8]),
-    member: usize,
+    (member, leads): (usize, &[String; 4]),
     paths: &TrainPaths,
     live: &Live,
 ) -> Result<Parameters> {
     make(&paths.out)?;
     let teacher = teacher(config, paths)?;
     let tokenizer = TextTokenizer::parse(tokenizer)?;
-    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?.leading(leads)?;
     let settings = config.stages.first().context("no stage to run")?;
     let stage = Stage {
         lectern: Lectern {

@@ -72,6 +72,15 @@ impl Scribe {
         })
     }
 
+    /// The writer of texts that begin with these words, those of one member after the other.
+    pub(super) fn leading(mut self, leads: &[String; 4]) -> Result<Self> {
+        let formats = self.formats.iter().zip(leads).enumerate();
+        let formats =
+            formats.map(|(i, ((format, _), lead))| Ok((format.clone(), self.led(i, lead)?)));
+        self.formats = formats.collect::<Result<_>>()?;
+        Ok(self)
+    }
+
     /// The sequences that teach a pair. Prompts that begin alike, image included, become branches
     /// of one sequence. The conclusion reads and merges the evaluations of `read`.
     pub(super) fn evaluations(
