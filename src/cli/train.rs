@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceArg, DtypeArg, Format, IntrospectArgs};
+use super::{DeviceArg, Format, IntrospectArgs, PlaceFlags};
 use crate::hub::HubFlags;
 use crate::tables::Rows;
 
@@ -121,12 +121,9 @@ pub struct TrainEvalArgs {
     /// Only the first cases of each data set
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = at_least_one)]
     pub limit: Option<usize>,
-    /// Where to compute: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The type in which a panel's matrices are kept; half the memory in f16 or bf16, and other verdicts
-    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
-    pub dtype: DtypeArg,
+    /// Where it computes.
+    #[command(flatten)]
+    pub place: PlaceFlags,
     /// The form of the figures
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,

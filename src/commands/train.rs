@@ -10,7 +10,7 @@ use crate::device::{Place, open};
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::measure::{self, Plan};
-use crate::panel::{Bench, Options, Panel, PanelFiles};
+use crate::panel::{Bench, PanelFiles};
 use crate::tables::{self, Budget};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
@@ -95,16 +95,10 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
-    let place = Place::open(args.device, args.dtype)?;
+    let place = Place::open(args.place)?;
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let panel = Panel::load(&files, false, &place, downloads)?;
-    let mut judge = Bench::new(
-        panel,
-        Options {
-            single_order: false,
-        },
-    );
+    let mut judge = Bench::open(&files, &place, downloads)?;
     let plan = Plan {
         phantoms: args.phantoms,
         seed: args.seed,

@@ -13,7 +13,7 @@ use crate::device::Place;
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::measure::{self, Plan, Report};
-use crate::panel::{Bench, Options, Panel, PanelFiles, Start};
+use crate::panel::{Bench, PanelFiles, Start};
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::duration;
 use crate::training::{Live, TrainConfig, TrainPaths, train};
@@ -142,11 +142,7 @@ impl Trial<'_> {
             device: self.budget.device.clone(),
             ..Place::cpu()
         };
-        let panel = Panel::load(&files, false, &place, Downloads::default())?;
-        let options = Options {
-            single_order: false,
-        };
-        let mut judge = Bench::new(panel, options);
+        let mut judge = Bench::open(&files, &place, Downloads::default())?;
         let say = |text: &str| self.live.note(text);
         measure::measure(&mut judge, &self.budget.plan, self.interrupt, &say)
     }
