@@ -262,6 +262,7 @@ impl Base {
                 drilling: 0.0,
                 doubting: 0.0,
                 easy: 0.0,
+                rewarded: false,
                 members: Vec::new(),
                 preferences: None,
             }],

@@ -274,6 +274,11 @@ mod tests {
             layers.contains("stage heads: frozen_layers is 6"),
             "{layers}"
         );
+        let rewarded = refusal(|c| c.stages[0].rewarded = true);
+        assert!(
+            rewarded.contains("stage encoder: rewarded belongs to"),
+            "{rewarded}"
+        );
         let data = refusal(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
     }

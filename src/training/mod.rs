@@ -108,12 +108,15 @@ fn stages(
     TrainPaths { out, device, .. }: &TrainPaths,
     live: &Live,
 ) -> Result<bool> {
+    let rewarded = scribe
+        .clone()
+        .leading(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
     for settings in &config.stages {
         let lectern = Lectern {
             config,
             settings,
             teacher,
-            scribe,
+            scribe: if settings.rewarded { &rewarded } else { scribe },
             live,
             device,
         };
@@ -207,7 +210,7 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
         }
         let trained = Trained {
             weights: Weights::Stage(run.checkpoint()),
-            lead: (settings.kind.reward() != Reward::Absent).then(|| REWARD_TOKENS[0].to_owned()),
+            lead: settings.lead().map(str::to_owned),
         };
         match member {
             Some(i) => members[i] = trained,

@@ -23,6 +23,7 @@ const FACT_SCORE_WEIGHT: f32 = 4.0;
 const FACT_WEIGHT: f32 = 1.5;
 
 /// Prompts and formats in one tokenizer's tokens.
+#[derive(Clone)]
 pub(super) struct Scribe {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
