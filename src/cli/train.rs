@@ -60,8 +60,8 @@ pub struct TrainTableArgs {
     /// Phantom cases to measure on
     #[arg(long, value_name = "N", default_value_t = 200, env = "ACEM3_PHANTOMS")]
     pub phantoms: u64,
-    /// The seed of what is measured on
-    #[arg(long, value_name = "N", default_value_t = 1, env = "ACEM3_SEED")]
+    /// The seed of what is measured on; not one of `data phantoms` or `data preferences` that were learned from
+    #[arg(long, value_name = "N", default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,
     /// The folder of public data sets, to train with and to measure on; phantoms alone without it
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]

@@ -1,8 +1,9 @@
 //! `acem3 train`: a configuration to a panel, and a panel to its figures.
 
-use super::print;
+use anyhow::bail;
 use clap::ValueEnum as _;
 
+use super::print;
 use crate::cli::{
     Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs, Verbosity,
 };
@@ -70,6 +71,9 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         data: args.data.clone(),
         device: open(args.device)?,
     };
+    if budget.plan.phantoms == 0 && budget.data.is_none() {
+        bail!("--phantoms 0: nothing to measure\nhint: give --phantoms N or --data DIR");
+    }
     let base = (&config, start.as_ref());
     let Some(table) = tables::run(args.rows, base, &budget, &args.out, (&live, &interrupt))? else {
         say("interrupted; the same command goes on where it stopped");

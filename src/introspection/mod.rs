@@ -199,7 +199,7 @@ impl Introspection<'_> {
         let (mut mended, mut unresolved) = (0, String::new());
         let mut doubts = sitting::Doubts::open(self.cases, &review.wrong)?;
         loop {
-            let batch = doubts.take(self.batch_size);
+            let batch = doubts.take(adviser.at_once(self.batch_size));
             if batch.is_empty() {
                 break;
             }

@@ -80,6 +80,14 @@ impl Adviser {
         }
     }
 
+    /// About how many pairs it is asked before its answers are kept: one where each answer costs something.
+    pub(super) fn at_once(&self, most: usize) -> usize {
+        match self {
+            Self::Judge(_) | Self::Recorded { .. } => most,
+            Self::Endpoint(_) => 1,
+        }
+    }
+
     /// How often it is worth asking about one pair.
     pub(super) fn attempts(&self, most: u32) -> u32 {
         match self {

@@ -45,6 +45,14 @@ impl Rows {
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
             );
         }
+        let from_file =
+            |stage: &StageConfig| stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
+        if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
+            bail!(
+                "a stage learns pairs of a file, which are worse in the way they are and have reward tokens or not\n\
+                 hint: leave `file` out of [stages.preferences], or ask for --rows frozen or bias"
+            );
+        }
         let rows: Vec<(String, TrainConfig)> = match self {
             Self::Ablation => vec![
                 ("full".to_owned(), base.clone()),

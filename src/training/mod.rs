@@ -93,8 +93,7 @@ pub fn train(
     stages(config, (&teacher, &scribe), &mut members, paths, live).with_context(|| {
         Stopped(format!(
             "the training in {} stopped\n\
-             hint: the same command goes on from the last checkpoint; where a loss is no number, a lower \
-             rate may help",
+             hint: once what is wrong is mended, the same command goes on from the last checkpoint",
             paths.out.display()
         ))
     })
@@ -126,6 +125,17 @@ fn stages(
         }
     }
     live.end();
+    let towers_alone = config
+        .stages
+        .iter()
+        .all(|stage| stage.kind == StageKind::Encoder);
+    if config.start.is_none() && towers_alone {
+        live.note(
+            "a vision tower alone was trained, which is no panel yet\n\
+             hint: add a stage of kind \"sft\", and the same command goes on from here",
+        );
+        return Ok(true);
+    }
     export::export(config, members, out)?;
     let panel = out.join("panel");
     live.note(&format!(

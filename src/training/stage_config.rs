@@ -11,6 +11,9 @@ use super::preference_config::PreferenceConfig;
 use crate::panel::MEMBERS;
 use crate::preferences::REWARD_TOKENS;
 
+/// Most examples of a step: all of them are in memory at once.
+const MOST_EXAMPLES: usize = 1 << 16;
+
 /// One stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,8 +70,8 @@ pub struct StageConfig {
     /// knowledge: they need no look at the image, and are learned much sooner.
     #[serde(default = "seldom")]
     pub easy: f64,
-    /// Whether the texts of a stage of evaluations begin with the reward token of right ones: a token that a model never read
-    /// costs it more than preferences bring, where the embedding is frozen when they are learned.
+    /// Whether the texts of a stage of evaluations begin with the reward token of right ones. Where the embedding is frozen
+    /// when preferences are learned, a token that the model never read stays a stranger to it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rewarded: bool,
     /// The members that a stage of heads trains, by the names of their files; all where empty.
@@ -202,6 +205,9 @@ impl StageConfig {
             if !(value.is_finite() && value > 0.0) {
                 bail!("{name} is {value}, expected a positive number");
             }
+        }
+        if self.batch > MOST_EXAMPLES {
+            bail!("batch is {}, expected at most {MOST_EXAMPLES}", self.batch);
         }
         let shares = [
             self.real,
