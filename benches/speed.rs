@@ -15,7 +15,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use acem3::cli::{DeviceArg, DtypeArg};
+use acem3::cli::{DeviceArg, DtypeArg, PlaceFlags};
 use acem3::device::Place;
 use acem3::encoders::memory::peak;
 use acem3::threads;
@@ -214,7 +214,7 @@ fn main() -> Result<()> {
     let device: DeviceArg = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeArg::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
     threads::settle();
-    let place = Place::open(device, dtype)?;
+    let place = Place::open(PlaceFlags { device, dtype })?;
     let panel = Panel::drawn(&size, &place)?;
     let at = &place.device;
     println!(

@@ -63,6 +63,33 @@ impl Axis {
         }
     }
 
+    /// The part of 0 to 100 % in which values and intervals lie, so that small differences are seen.
+    pub(crate) fn around(marks: &[Mark]) -> Self {
+        let ends = marks.iter().filter_map(|mark| mark.interval).flatten();
+        let all = ends.chain(marks.iter().filter_map(|mark| mark.value));
+        let (low, high) = all.fold((100.0_f64, 0.0_f64), |(low, high), value| {
+            let percent = 100.0 * value.clamp(0.0, 1.0);
+            (low.min(percent), high.max(percent))
+        });
+        let enclosing = |step: u8| {
+            let step = f64::from(step);
+            let (first, last) = ((low / step).floor(), (high / step).ceil());
+            (last - first <= 5.0 && first < last).then_some((step, first, last))
+        };
+        let Some((step, first, last)) = [1, 2, 5, 10].into_iter().find_map(enclosing) else {
+            return Self::percent(None);
+        };
+        let tick = |place: u8| {
+            let percent = step * (first + f64::from(place));
+            (percent / 100.0, format!("{percent:.0} %"))
+        };
+        Self {
+            ends: [step * first / 100.0, step * last / 100.0],
+            ticks: (0..=(last - first) as u8).map(tick).collect(),
+            line: None,
+        }
+    }
+
     /// From 0 to 5 points.
     pub(crate) fn points() -> Self {
         Self {
@@ -292,6 +319,33 @@ mod tests {
         assert_eq!(drawn.matches("<path").count(), 1);
         assert_eq!(drawn.matches("class=\"title\"").count(), 2);
         assert!(!drawn.contains("a<b"));
+    }
+
+    #[test]
+    fn an_axis_is_as_wide_as_what_is_told_apart() {
+        let mark = |value, interval| Mark {
+            label: String::new(),
+            value,
+            interval,
+            second: false,
+        };
+        let near = [
+            mark(Some(0.927), Some([0.91, 0.943])),
+            mark(Some(0.953), None),
+        ];
+        let axis = Axis::around(&near);
+        let percent = |axis: &Axis| axis.ends.map(|end| (100.0 * end).round() as u8);
+        assert_eq!(percent(&axis), [91, 96]);
+        let ticks: Vec<&str> = axis.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!(ticks, ["91 %", "92 %", "93 %", "94 %", "95 %", "96 %"]);
+        for (far, ends) in [
+            (vec![mark(Some(0.5), Some([0.02, 1.1]))], [0, 100]),
+            (vec![mark(None, None)], [0, 100]),
+            (vec![mark(Some(1.0), None)], [0, 100]),
+            (vec![mark(Some(0.31), Some([0.11, 0.46]))], [10, 50]),
+        ] {
+            assert_eq!(percent(&Axis::around(&far)), ends);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod encoders;
 mod introspect;
 mod metrics;
 mod panel;
+mod place;
 mod rank;
 mod report;
 mod seat;
@@ -25,6 +26,7 @@ pub use encoders::EncodersArgs;
 pub use introspect::IntrospectArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
+pub use place::{DeviceArg, DtypeArg, PlaceFlags};
 pub use rank::RankArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use seat::SeatFlags;
@@ -33,7 +35,6 @@ pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTable
 pub use view::ViewFlags;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -202,45 +203,6 @@ pub enum ProgressArg {
     None,
 }
 
-/// The type of matrices in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DtypeArg {
-    /// Single precision
-    F32,
-    /// Half precision, as most checkpoints of LLaVA are stored
-    F16,
-    /// Half precision with the range of single
-    Bf16,
-}
-
-/// Where to compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceArg {
-    /// A GPU if the program was built for one and it is there, else the CPU.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// The CUDA device of this number.
-    Cuda(usize),
-}
-
-impl FromStr for DeviceArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => text
-                .strip_prefix("cuda:")
-                .and_then(|number| number.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| "expected auto, cpu, cuda or cuda:<number>".to_owned()),
-        }
-    }
-}
-
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     match number {
@@ -258,14 +220,6 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn devices_are_read_strictly() {
-        assert_eq!("cuda:3".parse(), Ok(DeviceArg::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(DeviceArg::Cuda(0)));
-        assert!("gpu".parse::<DeviceArg>().is_err());
-        assert!("cuda:x".parse::<DeviceArg>().is_err());
     }
 
     #[test]

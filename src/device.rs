@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use candle::{DType, Device};
 
-use crate::cli::{DeviceArg, DtypeArg};
+use crate::cli::{DeviceArg, DtypeArg, PlaceFlags};
 use crate::terminal::progress::say;
 
 /// The place of a panel's weights.
@@ -25,10 +25,10 @@ impl Place {
     }
 
     /// The place that `--device` and `--dtype` ask for.
-    pub fn open(device: DeviceArg, dtype: DtypeArg) -> Result<Self> {
+    pub fn open(flags: PlaceFlags) -> Result<Self> {
         Ok(Self {
-            device: open(device)?,
-            dtype: match dtype {
+            device: open(flags.device)?,
+            dtype: match flags.dtype {
                 DtypeArg::F32 => DType::F32,
                 DtypeArg::F16 => DType::F16,
                 DtypeArg::Bf16 => DType::BF16,

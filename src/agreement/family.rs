@@ -79,9 +79,12 @@ impl Family {
                 counts(judge, label).is_some()
             })
         };
-        let mut counts = vec![Count::all(&clusters); Statistic::ORDERS.len()];
-        counts[1] = present(accuracy::without_ties);
-        counts[2] = present(accuracy::preferred);
+        let count = |statistic: &Statistic| match statistic {
+            Statistic::AccuracyWithoutTies => present(accuracy::without_ties),
+            Statistic::AccuracyPreferred => present(accuracy::preferred),
+            _ => Count::all(&clusters),
+        };
+        let counts = Statistic::ORDERS.iter().map(count).collect();
         Self {
             statistics: Statistic::ORDERS.to_vec(),
             counts,

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::terminal::number::plain;
+
 /// A statistic of agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,13 +173,7 @@ impl Statistic {
         if self.is_share() {
             format!("{:.1} %", 100.0 * value)
         } else {
-            // No minus before a zero.
-            let text = format!("{value:.2}");
-            if text == "-0.00" {
-                "0.00".to_owned()
-            } else {
-                text
-            }
+            plain(value)
         }
     }
 

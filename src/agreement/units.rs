@@ -87,18 +87,9 @@ impl Rated {
         match self {
             Self::Votes(votes) => majority(votes, without),
             Self::Scores([a, b]) => {
-                let rated = |all: &[(u32, f64)], rater| all.iter().any(|(by, _)| *by == rater);
-                let both =
-                    |rater: u32| rated(a, rater) && rated(b, rater) && without != Some(rater);
-                let all = !a.iter().any(|(rater, _)| both(*rater));
-                let kept = |ratings: &[(u32, f64)]| -> Vec<(u32, f64)> {
-                    let kept = ratings.iter().filter(|(rater, _)| all || both(*rater));
-                    kept.copied().collect()
-                };
-                Some(compare([
-                    mean(&kept(a), without)?,
-                    mean(&kept(b), without)?,
-                ]))
+                let means = |a: &[_], b: &[_]| Some([mean(a, without)?, mean(b, without)?]);
+                let both = means(&common(a, b), &common(b, a));
+                both.or_else(|| means(a, b)).map(compare)
             }
         }
     }
@@ -115,6 +106,13 @@ impl Rated {
             }
         }
     }
+}
+
+/// The ratings by those who gave the other response one too.
+fn common(ratings: &[(u32, f64)], others: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let rated = |rater| others.iter().any(|(other, _)| *other == rater);
+    let kept = ratings.iter().filter(|(rater, _)| rated(*rater));
+    kept.copied().collect()
 }
 
 impl ResponseUnit {

@@ -5,6 +5,7 @@ use super::file::{Calibration, Quality};
 use crate::agreement::Part;
 use crate::summary::{percent_down, plural};
 use crate::terminal::grid::Grid;
+use crate::terminal::number::{plain, signed};
 
 /// With fewer labels an isotonic map follows the noise.
 const WANTED: usize = 200;
@@ -75,9 +76,9 @@ impl Calibration {
             grid.row([
                 format!("{:.1} to {:.1}", bin.from, bin.to),
                 bin.n.to_string(),
-                format!("{:.2}", bin.score),
-                format!("{:.2}", bin.truth),
-                format!("{:+.2}", bin.score - bin.truth),
+                plain(bin.score),
+                plain(bin.truth),
+                signed(bin.score - bin.truth),
             ]);
         }
         Some(Part {
@@ -89,8 +90,8 @@ impl Calibration {
 }
 
 fn shown(value: f64, interval: Option<[f64; 2]>) -> String {
-    let ends = interval.map(|[low, high]| format!(" [{low:.2}, {high:.2}]"));
-    format!("{value:.2}{}", ends.unwrap_or_default())
+    let ends = interval.map(|[low, high]| format!(" [{}, {}]", plain(low), plain(high)));
+    plain(value) + &ends.unwrap_or_default()
 }
 
 /// The mean scores of models as a table.
@@ -107,17 +108,14 @@ pub(crate) fn of_means(means: &[ModelMean]) -> Grid {
     ];
     let mut grid = Grid::new(head);
     for row in means {
-        let end = |i: usize| {
-            row.interval
-                .map_or("-".to_owned(), |ends| format!("{:.2}", ends[i]))
-        };
+        let end = |i: usize| row.interval.map_or("-".to_owned(), |ends| plain(ends[i]));
         grid.row([
             row.model.clone(),
             row.target.key().to_owned(),
             row.n.to_string(),
             format!("{:.0} %", percent_down(row.coverage)),
-            format!("{:.2}", row.score),
-            format!("{:.2}", row.calibrated),
+            plain(row.score),
+            plain(row.calibrated),
             end(0),
             end(1),
         ]);

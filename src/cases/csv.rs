@@ -206,6 +206,7 @@ mod tests {
             .collect();
         for (bytes, fault) in [
             (wide.as_slice(), "UTF-16"),
+            (b"id,image,question\n1,,q\0\n", "bytes of value 0"),
             (b"id,image,question\r1,,q\r", "carriage returns"),
             (
                 b"id,image,question,Question\n1,,q,r\n",

@@ -64,8 +64,13 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
 /// Refuses the texts that spreadsheets write besides UTF-8: read as that, they would be one long header.
 fn check_encoding(beginning: &[u8], path: &Path) -> Opened<()> {
     let wide = beginning.starts_with(b"\xFF\xFE") || beginning.starts_with(b"\xFE\xFF");
-    let fault = if wide || beginning.contains(&0) {
+    // Of the letters of a table, every second byte in UTF-16 is zero.
+    let half = |pair: &&[u8]| pair.contains(&0);
+    let halves = beginning.chunks_exact(2).filter(half).count();
+    let fault = if wide || halves > beginning.len() / 4 {
         "a text in UTF-16, expected UTF-8"
+    } else if beginning.contains(&0) {
+        "it holds bytes of value 0, expected a text"
     } else if beginning.contains(&b'\r') && !beginning.contains(&b'\n') {
         "lines end in carriage returns alone, expected line feeds"
     } else {

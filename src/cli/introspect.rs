@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{DeviceArg, DtypeArg, Format, SourceArgs};
+use super::{Format, PlaceFlags, SourceArgs};
 use crate::hub::HubFlags;
 
 /// What is judged, asked and trained.
@@ -44,12 +44,9 @@ pub struct IntrospectArgs {
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
-    /// Where panels are trained and judge: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The type in which their matrices are kept when they judge
-    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
-    pub dtype: DtypeArg,
+    /// Where panels are trained and judge.
+    #[command(flatten)]
+    pub place: PlaceFlags,
     /// The form of the table on stdout
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::{DeviceArg, DtypeArg};
+use super::PlaceFlags;
 use crate::hub::HubFlags;
 
 /// The flags of commands that judge.
@@ -17,12 +17,9 @@ pub struct SeatFlags {
     /// How the hub is used.
     #[command(flatten)]
     pub hub: HubFlags,
-    /// Where to compute: auto, cpu, cuda or cuda:1
-    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
-    /// The type in which a panel's matrices are kept; half the memory in f16 or bf16, and other verdicts
-    #[arg(long, value_enum, default_value_t = DtypeArg::F32, env = "ACEM3_DTYPE")]
-    pub dtype: DtypeArg,
+    /// Where it computes.
+    #[command(flatten)]
+    pub place: PlaceFlags,
     /// How many pairs are judged at once; it moves the speed and the memory, never a verdict
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -47,6 +47,13 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let against = match (&args.against, found.sections.first()) {
         (Some(path), Some(section)) => {
             let mut other = read(path, kind, &args.sampling)?;
+            if other.judge == verdicts.judge && !verbosity.quiet {
+                say(&format!(
+                    "--against {}: verdicts of the same judge ({}), so that a difference is one of its runs",
+                    path.display(),
+                    verdicts.name
+                ));
+            }
             if args.round {
                 other.round();
             }

@@ -10,7 +10,7 @@ use crate::device::Place;
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::introspection::{Adviser, Endpoint, Introspection};
-use crate::panel::{Bench, Options, Panel, PanelFiles};
+use crate::panel::{Bench, PanelFiles};
 use crate::run::journal::RECORDS;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
@@ -24,7 +24,7 @@ const KEY: &str = "OPENAI_API_KEY";
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::begin(&args.config, downloads)?;
-    let place = Place::open(args.device, args.dtype)?;
+    let place = Place::open(args.place)?;
     let mut adviser = adviser(args, &place, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
@@ -84,9 +84,6 @@ fn adviser(args: &IntrospectArgs, place: &Place, verbosity: Verbosity) -> anyhow
     }
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::named("--suggest", named, &mut downloads)?;
-    let panel = Panel::load(&files, false, place, downloads)?;
-    let options = Options {
-        single_order: false,
-    };
-    Ok(Adviser::Judge(Box::new(Bench::new(panel, options))))
+    let judge = Bench::open(&files, place, downloads)?;
+    Ok(Adviser::Judge(Box::new(judge)))
 }

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::{print, unheeded};
 use crate::cases;
-use crate::cli::{DtypeArg, MetricsArgs, TableFormat, Verbosity};
-use crate::device::Place;
+use crate::cli::{MetricsArgs, TableFormat, Verbosity};
+use crate::device::{self, Place};
 use crate::files::whole_file;
 use crate::summary::printable;
 use crate::terminal::exit::Exit;
@@ -161,7 +161,10 @@ fn learn(
     }
     let mut last = Instant::now();
     let mut learned = Learned {
-        place: Place::open(args.device, DtypeArg::F32)?,
+        place: Place {
+            device: device::open(args.device)?,
+            ..Place::cpu()
+        },
         batch: args.batch_size as usize,
         hub: args.hub,
         quiet: verbosity.quiet,

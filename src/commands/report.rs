@@ -17,6 +17,7 @@ use crate::report::{
 use crate::run::manifest::Manifest;
 use crate::summary::plural;
 use crate::terminal::exit::Exit;
+use crate::terminal::number::size;
 use crate::terminal::progress::say;
 use crate::verdicts::ScoreKind;
 
@@ -61,8 +62,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     whole_file::write(path, &bytes)?;
     if !verbosity.quiet {
-        let size = bytes.len() as f64 / f64::from(1 << 20);
-        say(&format!("{}: {size:.1} MiB", path.display()));
+        say(&format!("{}: {}", path.display(), size(bytes.len())));
     }
     Ok(Exit::Done)
 }
@@ -155,10 +155,10 @@ fn tell(pictures: &Pictures, thumbs: Thumbs) {
     if thumbs == Thumbs::None {
         return;
     }
-    let size = pictures.bytes() as f64 / f64::from(1 << 20);
     say(&format!(
-        "{} in the page, {size:.1} MiB",
-        plural(pictures.uris.len() as u64, "image")
+        "{} in the page, {}",
+        plural(pictures.uris.len() as u64, "image"),
+        size(pictures.bytes())
     ));
     for (reason, n) in &pictures.missing {
         say(&format!(

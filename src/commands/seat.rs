@@ -17,7 +17,7 @@ pub(super) fn load_judge(
         let judge = ScriptedJudge::parse(script, seat.single_order, seat.scores_only)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let place = Place::open(seat.device, seat.dtype)?;
+    let place = Place::open(seat.place)?;
     let mut downloads = Downloads::new(seat.hub, verbosity.quiet);
     let files = PanelFiles::locate(named, &mut downloads)?;
     let panel = Panel::load(&files, seat.scores_only, &place, downloads)?;

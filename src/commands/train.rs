@@ -1,8 +1,9 @@
 //! `acem3 train`: a configuration to a panel, and a panel to its figures.
 
-use super::print;
+use anyhow::bail;
 use clap::ValueEnum as _;
 
+use super::print;
 use crate::cli::{
     Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs, Verbosity,
 };
@@ -10,7 +11,7 @@ use crate::device::{Place, open};
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::measure::{self, Plan};
-use crate::panel::{Bench, Options, Panel, PanelFiles};
+use crate::panel::{Bench, PanelFiles};
 use crate::tables::{self, Budget};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
@@ -70,6 +71,9 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         data: args.data.clone(),
         device: open(args.device)?,
     };
+    if budget.plan.phantoms == 0 && budget.data.is_none() {
+        bail!("--phantoms 0: nothing to measure\nhint: give --phantoms N or --data DIR");
+    }
     let base = (&config, start.as_ref());
     let Some(table) = tables::run(args.rows, base, &budget, &args.out, (&live, &interrupt))? else {
         say("interrupted; the same command goes on where it stopped");
@@ -95,16 +99,10 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
-    let place = Place::open(args.device, args.dtype)?;
+    let place = Place::open(args.place)?;
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let panel = Panel::load(&files, false, &place, downloads)?;
-    let mut judge = Bench::new(
-        panel,
-        Options {
-            single_order: false,
-        },
-    );
+    let mut judge = Bench::open(&files, &place, downloads)?;
     let plan = Plan {
         phantoms: args.phantoms,
         seed: args.seed,

@@ -19,9 +19,7 @@ use crate::device::Place;
 use crate::hub::Downloads;
 use crate::measure::sets::{self, Set};
 use crate::measure::trial::{self, View};
-use crate::panel::{
-    Bench, Options, PANEL_FILE, Panel, PanelFiles, PanelSpec, TOKENIZER_FILE, write_tensors,
-};
+use crate::panel::{Bench, PANEL_FILE, PanelFiles, PanelSpec, TOKENIZER_FILE, write_tensors};
 use crate::training::{Live, Precision, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
 
 const PROJECTOR: &str = "model.mm_projector.";
@@ -81,13 +79,7 @@ pub fn compare(
 
 fn row(encoder: &Candidate, panel: &Path, set: &Set) -> Result<Row> {
     let files = PanelFiles::Folder(panel.to_owned());
-    let options = Options {
-        single_order: false,
-    };
-    let mut judge = Bench::new(
-        Panel::load(&files, false, &Place::cpu(), Downloads::default())?,
-        options,
-    );
+    let mut judge = Bench::open(&files, &Place::cpu(), Downloads::default())?;
     let verdicts = trial::judge(&mut judge, &set.trials, View::Own, &|_| Ok(()))?;
     let mut overall: Values = Vec::new();
     let mut aspects: [Values; 3] = Default::default();
@@ -180,7 +172,8 @@ impl Base {
         let tower = encoder.weights.all().into_iter();
         let tower = tower.map(|(name, var)| (name, var.as_tensor().clone()));
         let start = Parameters::from_tensors(decoder.chain(tower))?;
-        let trained = adapt(&config, (&start, &self.tokenizer), MEMBER, paths, live)?;
+        let learner = (MEMBER, &self.spec.leads());
+        let trained = adapt(&config, (&start, &self.tokenizer), learner, paths, live)?;
         let eyes = trained.all().into_iter();
         let eyes = eyes.filter(|(name, _)| name.starts_with(TOWER) || name.starts_with(PROJECTOR));
         let eyes: HashMap<String, Tensor> = eyes
@@ -269,6 +262,7 @@ impl Base {
                 drilling: 0.0,
                 doubting: 0.0,
                 easy: 0.0,
+                rewarded: false,
                 members: Vec::new(),
                 preferences: None,
             }],

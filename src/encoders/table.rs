@@ -95,7 +95,7 @@ impl Comparison {
         };
         let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
         let title = format!("{figure} ({}, 95 % intervals)", self.set);
-        Chart::forest(&title, DOTS, &Axis::percent(None), &marks).file()
+        Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
     }
 
     /// Rows compared with the first. All rows hold the same things in the same order.

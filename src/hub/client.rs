@@ -7,6 +7,7 @@ use serde_json::Value;
 use ureq::http::{HeaderMap, Method, Request, Response, Uri};
 use ureq::{Agent, Body};
 
+use super::agent::agent;
 use super::checksum::Checksum;
 use super::refusal::{Subject, header, is_passing, refusal};
 use super::{HubError, Patience, RepoRef, Settings, Token, redirect};
@@ -71,19 +72,8 @@ impl Client {
             hint: "unset it for the public hub, or set it to your mirror",
         })?;
         let patience = settings.patience;
-        let mut config = Agent::config_builder()
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .timeout_connect(Some(patience.connect))
-            .timeout_recv_response(Some(patience.silence))
-            .timeout_per_read(Some(patience.silence))
-            .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")));
-        if matches!(endpoint.host(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            // A proxy would look for this machine on its own.
-            config = config.proxy(None);
-        }
         Ok(Self {
-            agent: config.build().into(),
+            agent: agent(&endpoint, patience.connect, patience.silence),
             endpoint,
             root: settings.endpoint.clone(),
             token: settings.token.clone(),

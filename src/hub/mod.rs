@@ -15,6 +15,7 @@
 //! Contents come first, then the links, then the reference: a download that breaks leaves nothing
 //! that looks whole, and goes on where it broke when the same command is typed again.
 
+mod agent;
 mod cache;
 mod checksum;
 mod client;
@@ -33,6 +34,7 @@ mod wanted;
 
 use std::path::Path;
 
+pub(crate) use agent::agent;
 pub use downloads::Downloads;
 pub use error::HubError;
 pub use flags::HubFlags;

@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::Uri;
 
+use crate::hub::agent;
+
+/// How long a connection is waited for.
+const CONNECT: Duration = Duration::from_secs(20);
 /// How long an answer is waited for.
 const SILENCE: Duration = Duration::from_mins(5);
 /// How often a question is put that finds nobody, or somebody too busy.
@@ -32,19 +36,8 @@ impl Chat {
         let address: Uri = url
             .parse()
             .with_context(|| format!("{base} is no address\nhint: as in https://host/v1"))?;
-        let mut config = Agent::config_builder()
-            // A redirect would be given the key and the image.
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(20)))
-            .timeout_recv_response(Some(SILENCE))
-            .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")));
-        if matches!(address.host(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            // A proxy would look for this machine on its own.
-            config = config.proxy(None);
-        }
         Ok(Self {
-            agent: config.build().into(),
+            agent: agent(&address, CONNECT, SILENCE),
             url,
             model: model.to_owned(),
             key,

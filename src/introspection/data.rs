@@ -53,11 +53,6 @@ impl Data {
         })
     }
 
-    /// How many evaluations there are.
-    pub(super) fn len(&self) -> usize {
-        self.lines.len() + self.new.len()
-    }
-
     /// How many stand in the place of earlier ones.
     pub(super) fn replaced(&self) -> usize {
         self.replaced

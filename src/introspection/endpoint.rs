@@ -97,7 +97,7 @@ impl Endpoint {
          -> Result<Result<Vec<(String, u8)>, String>> {
             let text = format!(
                 "{}\n\n{told}Write the evaluation in exactly this form, and nothing else:\n\n{}",
-                prompt_text(pieces).replace("<image>", "").trim(),
+                prompt_text(&without_image(pieces)).trim(),
                 format.blank()
             );
             let answer = self.chat.ask(&message(&text, image), attempt)?;
@@ -132,6 +132,12 @@ fn told([first, second]: [f64; 2]) -> String {
         "People who know the case gave Response 1 a final score of {first} and Response 2 one of {second}, of 0 to 5. \
          Look again with this in mind, and give the reasons that the image and the texts bear.\n\n"
     )
+}
+
+/// What is asked in words; the image stands beside them.
+fn without_image(pieces: &[Piece]) -> Vec<Piece> {
+    let words = pieces.iter().filter(|piece| **piece != Piece::Image);
+    words.cloned().collect()
 }
 
 fn message(text: &str, image: Option<&str>) -> Value {

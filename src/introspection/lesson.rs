@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::judge::PairJob;
 use crate::judge::judgement::{Marks, OrderRecord};
 use crate::panel::MEMBERS;
-use crate::preferences::{Ratings, prompt_text};
+use crate::preferences::{IMAGE, Ratings, prompt_text};
 use crate::training::TrainConfig;
 
 /// What one member learns from one presentation of a pair.
@@ -31,6 +31,11 @@ pub(super) struct Lesson {
 const HERE: &str = "\u{0}";
 
 impl Lesson {
+    /// Whether its prompt can be read again: what a question or an answer says is not to be taken for the image.
+    pub(super) fn is_readable(&self, image: bool) -> bool {
+        self.prompt.matches(IMAGE).count() == usize::from(image)
+    }
+
     /// Whether a line of evaluations teaches this member about this presentation. Its image is not looked at.
     pub(super) fn replaces(&self, line: &Map<String, Value>) -> bool {
         let text = |name: &str| line.get(name).and_then(Value::as_str);

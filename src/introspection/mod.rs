@@ -10,7 +10,6 @@ mod data;
 mod endpoint;
 mod ledger;
 mod lesson;
-mod records;
 mod review;
 mod rounds;
 mod sitting;
@@ -32,6 +31,7 @@ use crate::device::Place;
 use crate::files::folder::make;
 use crate::files::whole_file;
 use crate::panel::Start;
+use crate::preferences::evaluations;
 use crate::summary::plural;
 use crate::terminal::interrupt::Interrupt;
 use crate::training::{Live, TrainConfig, TrainPaths, train};
@@ -174,7 +174,7 @@ impl Introspection<'_> {
         }
         let figures = Round {
             round,
-            evaluations: Data::read(&self.data_of(round), &self.folder())?.len(),
+            evaluations: evaluations(&self.data_of(round))?.0.len(),
             right: review.right,
             wrong: review.wrong.len(),
             unscored: review.unscored,
@@ -199,7 +199,7 @@ impl Introspection<'_> {
         let (mut mended, mut unresolved) = (0, String::new());
         let mut doubts = sitting::Doubts::open(self.cases, &review.wrong)?;
         loop {
-            let batch = doubts.take(self.batch_size);
+            let batch = doubts.take(adviser.at_once(self.batch_size));
             if batch.is_empty() {
                 break;
             }
@@ -214,15 +214,27 @@ impl Introspection<'_> {
                     unresolved += &left(doubt, advice.refused.as_deref())?;
                     continue;
                 };
-                mended += 1;
                 let image = doubt.job.image.as_ref().map(|image| &image.decoded);
-                for order in &accepted.orders {
-                    data.learn(&name, image, tutor.lessons(&doubt.job, order)?)?;
+                let lessons = accepted.orders.iter();
+                let lessons: Vec<_> = lessons
+                    .map(|order| tutor.lessons(&doubt.job, order))
+                    .collect::<Result<_>>()?;
+                if !lessons
+                    .iter()
+                    .flatten()
+                    .all(|lesson| lesson.is_readable(image.is_some()))
+                {
+                    unresolved += &left(doubt, Some("its texts hold the mark of an image"))?;
+                    continue;
+                }
+                mended += 1;
+                for lessons in lessons {
+                    data.learn(&name, image, lessons)?;
                 }
             }
         }
-        for (doubt, reason) in doubts.lost() {
-            unresolved += &json!({"case": doubt.0, "pair": doubt.1, "reason": reason}).to_string();
+        for ((case, pair), reason) in doubts.lost() {
+            unresolved += &json!({"case": case, "pair": pair, "reason": reason}).to_string();
             unresolved.push('\n');
         }
         let unresolved_file = self.round(round).join("unresolved.jsonl");

@@ -7,9 +7,9 @@ use std::path::Path;
 use acem3_conclusion::compare;
 use anyhow::{Result, bail};
 
-use super::records::records;
 use crate::measure::{Share, share};
 use crate::run::record::Outcome;
+use crate::run::records::records;
 
 /// The case and the two models of a pair.
 pub(super) type PairName = (String, [String; 2]);
@@ -58,9 +58,7 @@ impl Review {
             match (known, record.judgement()) {
                 (Some(known), Some(judgement)) => {
                     let right = Ordering::from(judgement.order) == compare(known);
-                    let image = subject.image.as_ref().and_then(|image| image.sha256);
-                    let cluster = image.map_or_else(|| case.clone(), |hash| hash.to_string());
-                    values.push((cluster, f64::from(u8::from(right))));
+                    values.push((subject.cluster(), f64::from(u8::from(right))));
                     if !right {
                         wrong.insert((case.clone(), pair.clone()), known);
                     }

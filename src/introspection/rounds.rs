@@ -95,7 +95,7 @@ impl Rounds {
             "order right, the cases that are learned from"
         };
         let marks: Vec<Mark> = self.rounds.iter().map(mark).collect();
-        Chart::forest(title, DOTS, &Axis::percent(None), &marks).file()
+        Chart::forest(title, DOTS, &Axis::around(&marks), &marks).file()
     }
 }
 

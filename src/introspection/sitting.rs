@@ -17,7 +17,7 @@ use crate::files::folder::make;
 use crate::hub::Downloads;
 use crate::images::Images;
 use crate::judge::{Judge as _, PairJob};
-use crate::panel::{Bench, Options, Panel, PanelFiles};
+use crate::panel::{Bench, PanelFiles};
 use crate::run::journal::Journal;
 use crate::run::manifest::{Manifest, SourceStamp};
 use crate::run::pairs::pairs;
@@ -62,11 +62,7 @@ impl Sitting<'_> {
         let mut source = cases::open(self.path, &options)?;
         make(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
-        let panel = Panel::load(&files, false, self.place, Downloads::default())?;
-        let options = Options {
-            single_order: false,
-        };
-        let mut judge = Bench::new(panel, options);
+        let mut judge = Bench::open(&files, self.place, Downloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
         let mut manifest = Manifest::begin(SourceStamp::of(self.path, source.kind), &judge);
         manifest.write(self.out)?;

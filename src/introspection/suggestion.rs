@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::endpoint::Endpoint;
-use super::records::records;
+use super::review::PairName;
 use crate::judge::judgement::Judgement;
 use crate::judge::{Judge, PairJob};
+use crate::run::records::records;
 
 /// Who is asked.
 pub enum Adviser {
@@ -19,7 +20,7 @@ pub enum Adviser {
         /// Whose verdicts they are: the hashes in the records.
         by: String,
         /// The verdicts.
-        verdicts: HashMap<(String, [String; 2]), Judgement>,
+        verdicts: HashMap<PairName, Judgement>,
     },
     /// A model that is told what people said when its first evaluation contradicts them.
     Endpoint(Box<Endpoint>),
@@ -35,7 +36,7 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// The case and the models of the pair.
-    pub(super) fn key(&self) -> (String, [String; 2]) {
+    pub(super) fn key(&self) -> PairName {
         let case = &self.job.case;
         let model = |i: usize| case.responses.get(i).map(|response| response.model.clone());
         let models = self.job.pair.map(|i| model(i).unwrap_or_default());
@@ -76,6 +77,14 @@ impl Adviser {
             Self::Judge(judge) => judge.name(),
             Self::Recorded { by, .. } => format!("verdicts of {by}"),
             Self::Endpoint(endpoint) => endpoint.name(),
+        }
+    }
+
+    /// About how many pairs it is asked before its answers are kept: one where each answer costs something.
+    pub(super) fn at_once(&self, most: usize) -> usize {
+        match self {
+            Self::Judge(_) | Self::Recorded { .. } => most,
+            Self::Endpoint(_) => 1,
         }
     }
 

@@ -8,12 +8,14 @@ use acem3_experts::generate::{ImageTokens, Prefixes, Task};
 use acem3_experts::prompt::JudgeInput;
 use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
 use anyhow::{Context, Result};
-
-use super::group::Group;
-use super::load::Panel;
 use candle::DType;
 
+use super::files::PanelFiles;
+use super::group::Group;
+use super::load::Panel;
 use crate::cases::Reason;
+use crate::device::Place;
+use crate::hub::Downloads;
 use crate::images::LoadedImage;
 use crate::judge::{Judge, PairJob, Unscored};
 use crate::key::{Provenance, judge_digest};
@@ -28,7 +30,7 @@ type Seen = Vec<Option<Arc<ImageTokens>>>;
 const IMAGE_TOKENS: usize = 1 << 14;
 
 /// How a panel is used in one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Judge one presentation order instead of both.
     pub single_order: bool,
@@ -59,6 +61,15 @@ struct Sitting<'a> {
 }
 
 impl Bench {
+    /// Loads a panel that judges both orders of every pair, and gives its reasons.
+    ///
+    /// # Errors
+    /// Where its files are no panel, or do not fit the place.
+    pub fn open(files: &PanelFiles, place: &Place, downloads: Downloads) -> Result<Self> {
+        let panel = Panel::load(files, false, place, downloads)?;
+        Ok(Self::new(panel, Options::default()))
+    }
+
     /// A panel that begins to judge.
     pub fn new(panel: Panel, options: Options) -> Self {
         Self {

@@ -48,6 +48,17 @@ pub fn evaluations(path: &Path) -> Result<(Vec<Evaluation>, Digest)> {
     read_lines(path, "evaluation", evaluation)
 }
 
+/// The first score of a text that is none.
+fn beyond(text: &str) -> Option<f64> {
+    let text = text.to_ascii_lowercase();
+    let ends = |c: char| c.is_whitespace() || [',', '/', ';'].contains(&c);
+    let mut numbers = text.split("score:").skip(1).filter_map(|after| {
+        let word = after.trim_start().split(ends).next()?;
+        word.trim_end_matches('.').parse::<f64>().ok()
+    });
+    numbers.find(|score| !(0.0..=5.0).contains(score))
+}
+
 fn evaluation(line: &str, number: usize, base: &Path) -> Result<Evaluation> {
     let line: Line = serde_json::from_str(line).context(
         "it is no evaluation\n\
@@ -56,6 +67,9 @@ fn evaluation(line: &str, number: usize, base: &Path) -> Result<Evaluation> {
     let pieces = prompt(&line.prompt, line.images.len())?;
     if line.prompt.is_empty() || line.completion.is_empty() {
         bail!("`prompt` and `completion` must not be empty");
+    }
+    if let Some(score) = beyond(&line.completion) {
+        bail!("a score of {score} in `completion`, expected 0 to 5");
     }
     if line.quality.is_some_and(|quality| !quality.is_finite()) {
         bail!("`quality` is no finite number");
@@ -83,6 +97,14 @@ mod tests {
         assert_eq!((read.member, read.quality), (Some(3), Some(0.5)));
         assert_eq!(read.image, Some(PathBuf::from("data/a.png")));
         let refused = |text: &str| format!("{:#}", evaluation(text, 1, Path::new("")).unwrap_err());
+        for score in ["9", "-1.", "6/5"] {
+            let text =
+                format!(r#"{{"prompt": "A", "completion": "Analysis: Right. Score: {score}"}}"#);
+            assert!(refused(&text).contains("a score of"), "{text}");
+        }
+        for score in ["5", "4/5", "0.", "high"] {
+            assert_eq!(beyond(&format!("Analysis: Right.\nScore: {score}\n")), None);
+        }
         let empty = refused(r#"{"prompt": "A", "completion": ""}"#);
         assert!(empty.contains("must not be empty"), "{empty}");
         assert!(refused(r#"{"prompt": "A"}"#).contains("hint:"));

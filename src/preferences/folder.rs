@@ -23,7 +23,7 @@ use crate::terminal::interrupt::Interrupt;
 
 const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
-pub(super) const IMAGE: &str = "<image>";
+pub(crate) const IMAGE: &str = "<image>";
 /// Added to the seed, so that the dice of negatives are not those of phantoms.
 const SEED: u64 = 0x5eed_0fba_d000;
 

@@ -9,7 +9,7 @@ mod quality;
 mod rated_file;
 
 pub use evaluations_file::{Evaluation, evaluations};
-pub(crate) use folder::prompt_text;
+pub(crate) use folder::{IMAGE, prompt_text};
 pub use folder::{PreferencePlan, Written, folder};
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};

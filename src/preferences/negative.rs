@@ -1,6 +1,7 @@
 //! Worse evaluations, made from a right one (ACE-M³ §3.4: scores; `HDCEval` §3.3: rationales and
 //! references).
 
+use acem3_experts::Aspect;
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
@@ -50,6 +51,12 @@ impl Negative {
             Self::ReferenceRemoval => "reference removal",
         }
         .to_owned()
+    }
+
+    /// Whether it can make an evaluation of this member worse: what the image shows stands in those of medical
+    /// knowledge alone.
+    pub(crate) fn concerns(self, member: &str) -> bool {
+        self != Self::ReferenceRemoval || member == Aspect::MedicalKnowledge.key()
     }
 
     /// A worse evaluation, or none where this way changes nothing.

@@ -4,6 +4,7 @@ use super::compute::Ranking;
 use crate::agreement::{Part, probability};
 use crate::summary::{percent_down, plural};
 use crate::terminal::grid::Grid;
+use crate::terminal::number::signed;
 
 impl Ranking {
     /// What the tables are about, in one paragraph.
@@ -57,8 +58,8 @@ impl Ranking {
                 ranks,
                 model.win_rate.map_or_else(dash, |v| percent(v) + " %"),
                 rates.map_or_else(dash, |[a, b]| format!("{} to {}", percent(a), percent(b))),
-                model.strength.map_or_else(dash, |v| format!("{v:+.2}")),
-                strengths.map_or_else(dash, |[a, b]| format!("{a:+.2} to {b:+.2}")),
+                model.strength.map_or_else(dash, signed),
+                strengths.map_or_else(dash, |[a, b]| format!("{} to {}", signed(a), signed(b))),
                 model.wins.to_string(),
                 model.ties.to_string(),
                 model.losses.to_string(),
@@ -184,9 +185,10 @@ impl Ranking {
             let p = |value: Option<f64>| value.map_or("-".to_owned(), probability);
             grid.row([
                 duel.words.clone(),
-                format!("{:+.2}", duel.difference),
-                duel.interval
-                    .map_or("-".to_owned(), |[a, b]| format!("{a:+.2} to {b:+.2}")),
+                signed(duel.difference),
+                duel.interval.map_or("-".to_owned(), |[a, b]| {
+                    format!("{} to {}", signed(a), signed(b))
+                }),
                 p(duel.p),
                 p(duel.p_holm),
                 (duel.wins + duel.ties + duel.losses).to_string(),

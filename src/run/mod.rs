@@ -9,6 +9,7 @@ pub mod journal;
 pub mod manifest;
 pub mod pairs;
 pub mod record;
+pub mod records;
 pub mod replay;
 mod slot;
 pub mod tally;

@@ -101,6 +101,17 @@ pub enum Outcome {
 }
 
 impl Subject {
+    /// What is one with it where spreads are told: the image's bytes, its name where they could not be read, the case
+    /// where there is no image.
+    pub fn cluster(&self) -> String {
+        match &self.image {
+            Some(image) => image
+                .sha256
+                .map_or_else(|| image.name.clone(), |digest| digest.short()),
+            None => format!("case {}", self.case.as_deref().unwrap_or_default()),
+        }
+    }
+
     /// A whole case, before a pair of it is chosen.
     pub fn of_case(case: &Case, judge: &Digest) -> Self {
         Self {

@@ -40,7 +40,7 @@ pub struct Cell {
     pub name: String,
     /// The mean over seeds.
     pub mean: f64,
-    /// Its 95 % interval by Student's t over seeds; absent for a single seed.
+    /// Its 95 % interval by Student's t over seeds; absent for a single seed, and where seeds do not differ.
     pub interval: Option<[f64; 2]>,
     /// The figure of each seed.
     pub seeds: Vec<f64>,
@@ -55,10 +55,14 @@ impl Row {
         let cell = |(name, _): &(String, f64)| {
             let of = |m: &Measured| m.figures.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
             let seeds: Vec<f64> = all.iter().filter_map(of).collect();
+            // Where nothing is trained, a seed moves nothing, and its interval would tell a certainty there is none of.
+            let moved = seeds
+                .windows(2)
+                .any(|pair| pair[0].total_cmp(&pair[1]).is_ne());
             Cell {
                 name: name.clone(),
                 mean: seeds.iter().sum::<f64>() / seeds.len().max(1) as f64,
-                interval: mean_interval(&seeds).ok(),
+                interval: mean_interval(&seeds).ok().filter(|_| moved),
                 seeds,
             }
         };
@@ -79,7 +83,10 @@ impl Table {
         let spread = if seeds == 1 {
             "one seed, so that no interval can be told".to_owned()
         } else {
-            format!("{seeds} seeds, 95 % intervals by Student's t over them")
+            format!(
+                "{seeds} seeds, 95 % intervals by Student's t over them, which tell how far a seed moves a figure, and \
+                 not how far other cases would"
+            )
         };
         Self {
             rows_are,
@@ -133,7 +140,7 @@ impl Table {
         };
         let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
         let title = format!("{title} ({})", self.budget);
-        Chart::forest(&title, DOTS, &Axis::percent(None), &marks).file()
+        Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
     }
 }
 
@@ -157,6 +164,7 @@ mod tests {
     fn measured(seed: u64, right: f64, seconds: Option<f64>) -> Measured {
         Measured {
             seed,
+            of: None,
             seconds,
             figures: vec![("phantoms: order right".to_owned(), right)],
         }

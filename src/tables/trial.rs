@@ -12,8 +12,9 @@ use super::variant::{Rows, Variant};
 use crate::device::Place;
 use crate::files::whole_file;
 use crate::hub::Downloads;
+use crate::key::Digest;
 use crate::measure::{self, Plan, Report};
-use crate::panel::{Bench, Options, Panel, PanelFiles, Start};
+use crate::panel::{Bench, PanelFiles, Start};
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::duration;
 use crate::training::{Live, TrainConfig, TrainPaths, train};
@@ -39,6 +40,9 @@ pub struct Budget {
 pub struct Measured {
     /// The seed.
     pub seed: u64,
+    /// The hash of what was trained and of what it was measured on.
+    #[serde(default)]
+    pub of: Option<Digest>,
     /// How long it took; absent where it was interrupted.
     pub seconds: Option<f64>,
     /// Shares by name.
@@ -96,20 +100,14 @@ struct Trial<'a> {
 impl Trial<'_> {
     fn measured(&self, seed: u64) -> Result<Option<Measured>> {
         let path = self.folder.join(MEASURED);
-        if let Ok(text) = std::fs::read(&path) {
-            let read = serde_json::from_slice(&text);
-            return read
-                .with_context(|| {
-                    format!(
-                        "{}: not a measure\nhint: delete it, and it is made again",
-                        path.display()
-                    )
-                })
-                .map(Some);
-        }
-        let (anew, begun) = (!self.folder.exists(), Instant::now());
         let mut config = self.variant.config.clone();
         config.seed = seed;
+        let of = Some(self.identity(&config)?);
+        let before = read(&path)?;
+        if let Some(before) = before.as_ref().filter(|before| before.of == of) {
+            return Ok(Some(before.clone()));
+        }
+        let (anew, begun) = (!self.folder.exists(), Instant::now());
         let paths = TrainPaths {
             out: self.folder.to_owned(),
             data: self.budget.data.clone(),
@@ -124,7 +122,11 @@ impl Trial<'_> {
         let report = self.measure()?;
         let measured = Measured {
             seed,
-            seconds: anew.then_some(seconds),
+            of,
+            // Where only the cases are others, nothing was trained again.
+            seconds: anew
+                .then_some(seconds)
+                .or(before.and_then(|before| before.seconds)),
             figures: figures(&report),
         };
         let text = serde_json::to_vec_pretty(&measured).context("cannot write a measure")?;
@@ -136,20 +138,45 @@ impl Trial<'_> {
         Ok(Some(measured))
     }
 
+    /// What must be the same for a measure to be this trial's. That a training is of its configuration and its data is
+    /// found out by its folder.
+    fn identity(&self, config: &TrainConfig) -> Result<Digest> {
+        let Plan {
+            phantoms,
+            seed,
+            data,
+            limit,
+            blinded: _,
+        } = &self.budget.plan;
+        let text = toml::to_string(config).context("cannot write the configuration")?;
+        let plan = format!("{phantoms} {seed} {data:?} {limit}\n");
+        Ok(Digest::of((plan + &text).as_bytes()))
+    }
+
     fn measure(&self) -> Result<Report> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
         let place = Place {
             device: self.budget.device.clone(),
             ..Place::cpu()
         };
-        let panel = Panel::load(&files, false, &place, Downloads::default())?;
-        let options = Options {
-            single_order: false,
-        };
-        let mut judge = Bench::new(panel, options);
+        let mut judge = Bench::open(&files, &place, Downloads::default())?;
         let say = |text: &str| self.live.note(text);
         measure::measure(&mut judge, &self.budget.plan, self.interrupt, &say)
     }
+}
+
+/// The measure of an earlier run, if there is one.
+fn read(path: &Path) -> Result<Option<Measured>> {
+    let Ok(text) = std::fs::read(path) else {
+        return Ok(None);
+    };
+    let read = serde_json::from_slice(&text).with_context(|| {
+        format!(
+            "{}: not a measure\nhint: delete it, and it is made again",
+            path.display()
+        )
+    })?;
+    Ok(Some(read))
 }
 
 /// The shares that tables show, set by set.

@@ -4,8 +4,9 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::panel::MEMBERS;
 use crate::preferences::Negative;
-use crate::training::{StageKind, TrainConfig};
+use crate::training::{StageConfig, StageKind, TrainConfig};
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -44,6 +45,14 @@ impl Rows {
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
             );
         }
+        let from_file =
+            |stage: &StageConfig| stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
+        if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
+            bail!(
+                "a stage learns pairs of a file, which are worse in the way they are and have reward tokens or not\n\
+                 hint: leave `file` out of [stages.preferences], or ask for --rows frozen or bias"
+            );
+        }
         let rows: Vec<(String, TrainConfig)> = match self {
             Self::Ablation => vec![
                 ("full".to_owned(), base.clone()),
@@ -63,9 +72,10 @@ impl Rows {
                 .map(|layers| (format!("{layers} layers frozen"), frozen(base, layers)))
                 .collect(),
             Self::Negatives => {
-                let alone = Negative::ALL.map(|way| (way.name(), negatives(base, &[way])));
-                let all = ("all ways".to_owned(), negatives(base, &Negative::ALL));
-                [all].into_iter().chain(alone).collect()
+                let row = |name, ways: &[_]| Some((name, negatives(base, ways)?));
+                let alone = Negative::ALL.map(|way| row(way.name(), &[way]));
+                let all = row("all ways".to_owned(), &Negative::ALL);
+                [all].into_iter().chain(alone).flatten().collect()
             }
         };
         Ok(rows
@@ -80,7 +90,7 @@ impl Rows {
 }
 
 /// The configuration with its stages of preferences changed.
-fn changed(base: &TrainConfig, change: impl Fn(&mut crate::training::StageConfig)) -> TrainConfig {
+fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
     let mut config = base.clone();
     let stages = config.stages.iter_mut();
     stages.filter(|stage| stage.kind.prefers()).for_each(change);
@@ -94,19 +104,57 @@ fn without(base: &TrainConfig) -> TrainConfig {
 }
 
 /// Below the trained layers nothing moves either; where no layer is frozen, what is before them stays as
-/// it is, so that rows differ in the layers alone.
+/// it is, so that rows differ in the layers alone. In layers above the trunk members differ: they cannot be computed
+/// for all at once, and each member has a stage of its own.
 fn frozen(base: &TrainConfig, layers: usize) -> TrainConfig {
     let mut config = changed(base, |stage| stage.frozen_layers = Some(layers));
+    if layers > config.trunk_layers {
+        config.stages = config.stages.into_iter().flat_map(alone).collect();
+    }
     config.trunk_layers = config.trunk_layers.min(layers);
     config
 }
 
-fn negatives(base: &TrainConfig, ways: &[Negative]) -> TrainConfig {
-    changed(base, |stage| {
+/// A stage of preferences as one for each member; any other as it is.
+fn alone(stage: StageConfig) -> Vec<StageConfig> {
+    if !stage.kind.prefers() || !stage.by_member() {
+        return vec![stage];
+    }
+    let members = stage
+        .member_places()
+        .into_iter()
+        .map(|place| MEMBERS[place]);
+    let stages = members.map(|member| StageConfig {
+        name: format!("{}-{member}", stage.name),
+        members: vec![member.to_owned()],
+        ..stage.clone()
+    });
+    stages.collect()
+}
+
+/// With these ways; members that none of them concerns stay as they are. `None` where nobody would learn.
+fn negatives(base: &TrainConfig, ways: &[Negative]) -> Option<TrainConfig> {
+    let mut config = base.clone();
+    for stage in config
+        .stages
+        .iter_mut()
+        .filter(|stage| stage.kind.prefers())
+    {
+        let learning = stage.member_places();
+        let concerned = |place: &&usize| ways.iter().any(|way| way.concerns(MEMBERS[**place]));
+        let concerned: Vec<usize> = learning.iter().filter(concerned).copied().collect();
+        if concerned.is_empty() {
+            return None;
+        }
+        if concerned != learning {
+            let names = concerned.into_iter().map(|place| MEMBERS[place].to_owned());
+            stage.members = names.collect();
+        }
         if let Some(preferences) = &mut stage.preferences {
             preferences.negatives = ways.to_vec();
         }
-    })
+    }
+    Some(config)
 }
 
 #[cfg(test)]
@@ -115,22 +163,11 @@ mod tests {
 
     fn base() -> TrainConfig {
         let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");
-        let mut config = TrainConfig::read(mini.as_ref()).unwrap();
-        let stage = r#"
-name = "prefer"
-kind = "rtdpo"
-steps = 2
-batch = 2
-rate = 1e-3
-frozen_layers = 4
-preferences.cases = 3
-"#;
-        config.stages.push(toml::from_str(stage).unwrap());
-        config
+        TrainConfig::read(mini.as_ref()).unwrap()
     }
 
     /// What a variant's stage of preferences is, if it has one.
-    fn stage(variant: &Variant) -> Option<&crate::training::StageConfig> {
+    fn stage(variant: &Variant) -> Option<&StageConfig> {
         variant.config.stages.iter().find(|s| s.kind.prefers())
     }
 
@@ -157,6 +194,9 @@ preferences.cases = 3
             .iter()
             .map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
+        let preferring = |v: &Variant| v.config.stages.iter().filter(|s| s.kind.prefers()).count();
+        let stages: Vec<usize> = frozen.iter().map(preferring).collect();
+        assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
         let ways = Rows::Negatives.variants(&base).unwrap();
         let ways = ways.iter().map(|v| {
             stage(v)
@@ -168,6 +208,15 @@ preferences.cases = 3
                 .len()
         });
         assert_eq!(ways.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
+        let members = |config: &TrainConfig| -> Vec<String> {
+            let rows = Rows::Negatives.variants(config).unwrap();
+            let named = |v| stage(v).unwrap().members.join(" ");
+            rows.iter().map(named).collect()
+        };
+        // Only medical knowledge says what the image shows.
+        assert_eq!(members(&base), ["", "", "", "", "medical_knowledge"]);
+        let conclusion = changed(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
+        assert_eq!(members(&conclusion), ["conclusion"; 4]);
         assert_eq!(Rows::Bias.variants(&base).unwrap().len(), 2);
     }
 

@@ -4,4 +4,5 @@ pub mod clock;
 pub mod exit;
 pub mod grid;
 pub mod interrupt;
+pub mod number;
 pub mod progress;

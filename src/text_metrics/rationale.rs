@@ -8,9 +8,9 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
 use super::answer::{Answer, Collected};
-use super::records::{cluster, records};
 use crate::judge::judgement::Marks;
 use crate::run::record::Record;
+use crate::run::records::records;
 
 /// The name under which the reasons of the conclusion stand.
 const CONCLUSION: &str = "conclusion";
@@ -48,7 +48,7 @@ impl Collected {
                 break;
             }
             found.cases += 1;
-            let about = cluster(&record);
+            let about = record.subject.cluster();
             found
                 .answers
                 .extend(reasons.into_iter().map(|(key, aspect, text)| {

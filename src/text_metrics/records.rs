@@ -1,11 +1,10 @@
 //! Answers from the records of a run: each answer once, however many pairs it was in.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::answer::{Answer, Collected, Missing};
 use super::closed::is_closed;
@@ -13,6 +12,7 @@ use crate::files::folder::holds_records;
 use crate::files::regular;
 use crate::run::journal::RECORDS;
 use crate::run::record::{Outcome, Record};
+use crate::run::records::records;
 
 /// The file of records that a path means: the file itself, or that of a run's folder. `None` for a path of
 /// anything else.
@@ -25,37 +25,6 @@ pub fn records_at(path: &Path) -> Option<PathBuf> {
     BufReader::new(file).read_line(&mut line).ok()?;
     let is_one = serde_json::from_str::<Record>(&line).is_ok();
     is_one.then(|| path.to_owned())
-}
-
-/// The records of a file, one by one.
-///
-/// # Errors
-/// A file that cannot be read, or a line that is no record.
-pub(super) fn records(path: &Path) -> Result<impl Iterator<Item = Result<Record>>> {
-    let file = regular::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let lines = BufReader::<File>::new(file).lines().zip(1..);
-    let path = path.to_owned();
-    Ok(lines.map(move |(line, number)| {
-        let place = || format!("{} line {number}", path.display());
-        let line = line.with_context(place)?;
-        serde_json::from_str(&line).with_context(|| {
-            format!(
-                "{}: it is no record\nhint: records are what `acem3 judge` writes",
-                place()
-            )
-        })
-    }))
-}
-
-/// What images are one: their bytes, or the name where they could not be read.
-pub(super) fn cluster(record: &Record) -> String {
-    let subject = &record.subject;
-    match &subject.image {
-        Some(image) => image
-            .sha256
-            .map_or_else(|| image.name.clone(), |digest| digest.short()),
-        None => format!("case {}", subject.case.as_deref().unwrap_or_default()),
-    }
 }
 
 impl Collected {
@@ -136,7 +105,7 @@ fn answer(record: &Record, case: &str, model: &str, text: &str) -> Answer {
         case: case.to_owned(),
         line: subject.line,
         model: model.to_owned(),
-        cluster: cluster(record),
+        cluster: record.subject.cluster(),
         text: text.to_owned(),
         closed: is_closed(&subject.meta, reference.as_deref()),
         reference,

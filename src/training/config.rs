@@ -117,8 +117,13 @@ impl TrainConfig {
             .with_context(|| path.display().to_string())?;
         let mut config: Self = match start {
             // Read from the text, errors name its lines.
-            None => toml::from_str(&text).with_context(wrong)?,
-            Some(_) => table.try_into().with_context(wrong)?,
+            None => toml::from_str(&text)
+                .map_err(|e| hinted(e.into()))
+                .with_context(wrong)?,
+            Some(_) => table
+                .try_into()
+                .map_err(|e: toml::de::Error| hinted(e.into()))
+                .with_context(wrong)?,
         };
         let base = std::path::absolute(path).with_context(|| path.display().to_string())?;
         for stage in &mut config.stages {
@@ -128,7 +133,10 @@ impl TrainConfig {
                 *file = base.parent().unwrap_or(&base).join(&*file);
             }
         }
-        config.check().with_context(|| path.display().to_string())?;
+        config
+            .check()
+            .map_err(hinted)
+            .with_context(|| path.display().to_string())?;
         Ok((config, start))
     }
 
@@ -158,8 +166,13 @@ impl TrainConfig {
             {
                 bail!("two stages are called {:?}", stage.name);
             }
-            if stage.name.is_empty() || stage.name.contains(['/', '\\']) {
-                bail!("stage {:?}: the name becomes that of a file", stage.name);
+            let plain = |c: char| c.is_alphanumeric() || ['-', '_', ' '].contains(&c);
+            if stage.name.is_empty() || !stage.name.chars().all(plain) {
+                bail!(
+                    "stage {:?}: the name becomes that of files\n\
+                     hint: letters, digits, `-` and `_` may stand in it",
+                    stage.name
+                );
             }
         }
         let first = self.stages.iter().position(StageConfig::by_member);
@@ -208,8 +221,25 @@ impl TrainConfig {
         if self.stages.is_empty() {
             bail!("there is no stage, expected at least one\nhint: stages are tables [[stages]]");
         }
-        if !self.data_shares.values().all(|share| *share >= 0.0) {
-            bail!("data_shares must not be negative");
+        let finite = |share: &f64| share.is_finite() && *share >= 0.0;
+        if !self.data_shares.values().all(finite) {
+            bail!("data_shares must be finite numbers from 0 on");
+        }
+        let AdamWConfig {
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+        } = self.optimizer;
+        if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
+            bail!(
+                "[optimizer]: beta1 is {beta1}, beta2 {beta2}, expected numbers from 0 to below 1"
+            );
+        }
+        if !(finite(&eps) && eps > 0.0 && finite(&weight_decay)) {
+            bail!(
+                "[optimizer]: eps is {eps}, weight_decay {weight_decay}, expected a positive number and one from 0 on"
+            );
         }
         self.check_order()?;
         for stage in &self.stages {
@@ -218,6 +248,18 @@ impl TrainConfig {
         }
         Ok(())
     }
+}
+
+/// The fault of a configuration with what to do about it, where it does not say so.
+fn hinted(fault: anyhow::Error) -> anyhow::Error {
+    let text = format!("{fault:#}");
+    if text.contains("hint: ") {
+        return fault;
+    }
+    anyhow::anyhow!(
+        "{}\nhint: mend it in the configuration; nothing has been begun",
+        text.trim_end()
+    )
 }
 
 /// Where a training reads, computes and writes.
@@ -237,6 +279,10 @@ mod tests {
 
     use super::*;
 
+    /// Where two stages of the recipe stand.
+    const POLISH: usize = 5;
+    const HEADS: usize = 6;
+
     /// The recipe of the embedded panel, changed.
     fn refusal(change: impl FnOnce(&mut TrainConfig)) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
@@ -251,9 +297,9 @@ mod tests {
         assert!(twice.contains("two stages are called \"align\""), "{twice}");
         let path = refusal(|c| c.stages[1].name = "sub/align".to_owned());
         assert!(path.contains("sub/align"), "{path}");
-        let order = refusal(|c| c.stages.swap(4, 5));
-        assert!(order.contains("which stage refine after it"), "{order}");
-        let alone = refusal(|c| c.stages.drain(..5).for_each(drop));
+        let order = refusal(|c| c.stages.swap(POLISH, HEADS));
+        assert!(order.contains("which stage polish after it"), "{order}");
+        let alone = refusal(|c| c.stages.drain(..HEADS).for_each(drop));
         assert!(alone.contains("some members alone"), "{alone}");
         let rate = refusal(|c| c.stages[0].rate = f64::NAN);
         assert!(
@@ -265,12 +311,31 @@ mod tests {
             clip.contains("stage encoder: clip is -1, expected a positive"),
             "{clip}"
         );
-        let layers = refusal(|c| c.stages[5].frozen_layers = Some(6));
+        let layers = refusal(|c| c.stages[HEADS].frozen_layers = Some(6));
         assert!(
             layers.contains("stage heads: frozen_layers is 6"),
             "{layers}"
         );
-        let data = refusal(|c| c.stages[5].kind = StageKind::Rtdpo);
+        for name in ["..", "sft.running", ""] {
+            let named = refusal(|c| c.stages[0].name = name.to_owned());
+            assert!(named.contains("becomes that of files"), "{named}");
+        }
+        let batch = refusal(|c| c.stages[0].batch = usize::MAX);
+        assert!(batch.contains("expected at most 65536"), "{batch}");
+        for change in [
+            |c: &mut TrainConfig| c.optimizer.beta2 = 1.0,
+            |c: &mut TrainConfig| c.optimizer.eps = f64::NAN,
+            |c: &mut TrainConfig| c.optimizer.weight_decay = -1.0,
+        ] {
+            let optimizer = refusal(change);
+            assert!(optimizer.contains("[optimizer]: "), "{optimizer}");
+        }
+        let rewarded = refusal(|c| c.stages[0].rewarded = true);
+        assert!(
+            rewarded.contains("stage encoder: rewarded belongs to"),
+            "{rewarded}"
+        );
+        let data = refusal(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
     }
 

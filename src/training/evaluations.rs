@@ -87,9 +87,13 @@ impl<'a> Evaluations<'a> {
             image_tokens: self.lectern.scribe.image_tokens(),
             reward: Reward::Absent,
         };
+        let leads = [
+            &config.dialogue.lead,
+            self.lectern.settings.lead().unwrap_or_default(),
+        ];
         super::practice::drawn(numbers, |number| {
             let evaluation = self.at(number)?;
-            let written = writer.evaluation(evaluation);
+            let written = writer.evaluation(evaluation, leads);
             written.with_context(|| format!("line {}", evaluation.line))
         })
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::config::TrainConfig;
+use super::stage_config::StageConfig;
 use crate::files::folder::{FolderLock, list, make};
 use crate::files::whole_file;
 use crate::key::Digest;
@@ -32,12 +33,42 @@ pub(super) fn take(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
     check_own(out)?;
     let lock = FolderLock::take(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
-    same(&out.join(CONFIG), &text, |_| {
+    let path = out.join(CONFIG);
+    if may_go_on(&path, config, &list(out)?) {
+        whole_file::write(&path, text.as_bytes())?;
+        return Ok(lock);
+    }
+    same(&path, &text, |_| {
         "the checkpoints beside it are of another configuration\n\
-         hint: name another folder with --out, or move this one away"
+         hint: name another folder with --out, or move this one away; a stage that has not begun may be \
+         changed, and one that is not finished, when the files that begin with its name and a point are removed"
             .to_owned()
     })?;
     Ok(lock)
+}
+
+/// Whether a configuration differs from that of the checkpoints in stages alone of which there is nothing yet. Its
+/// rates may have been too high, and what was learned before them is not lost.
+fn may_go_on(path: &Path, config: &TrainConfig, names: &[String]) -> bool {
+    let before = fs::read_to_string(path).ok();
+    let before = before.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());
+    let Some(mut before) = before.filter(|_| names.iter().any(|name| is_learned(name))) else {
+        return false;
+    };
+    let begun = |name: &str| {
+        let beginning = format!("{name}.");
+        names.iter().any(|file| file.starts_with(&beginning))
+    };
+    let stages = std::mem::replace(&mut before.stages, config.stages.clone());
+    let text = |config: &TrainConfig| toml::to_string(config).ok();
+    let same = |(old, new): (&StageConfig, &StageConfig)| matches!((toml::to_string(old), toml::to_string(new)), (Ok(old), Ok(new)) if old == new);
+    let kept = stages
+        .iter()
+        .zip(&config.stages)
+        .take_while(|pair| same(*pair))
+        .count();
+    let mut changed = stages[kept..].iter().chain(&config.stages[kept..]);
+    changed.all(|stage| !begun(&stage.name)) && text(&before) == text(config)
 }
 
 /// Keeps the hash of all that is learned from beside the checkpoints, and refuses to go on with
@@ -140,6 +171,34 @@ mod tests {
         let error = refusal(take(&config, out.path()));
         assert!(error.contains("train.toml: the checkpoints"), "{error}");
         assert!(error.contains("hint: name another folder"), "{error}");
+    }
+
+    /// What is wrong with a later stage can be mended without losing those before it.
+    #[test]
+    fn a_stage_that_has_not_begun_may_be_changed() {
+        let mut config = config();
+        let out = tempfile::tempdir().unwrap();
+        take(&config, out.path()).unwrap();
+        for name in ["encoder.safetensors", "encoder.metrics.jsonl"] {
+            fs::write(out.path().join(name), "learned").unwrap();
+        }
+        config.stages[1].rate /= 2.0;
+        take(&config, out.path()).unwrap();
+        let kept = fs::read_to_string(out.path().join(CONFIG)).unwrap();
+        assert_eq!(kept, toml::to_string_pretty(&config).unwrap());
+        assert!(out.path().join("encoder.safetensors").exists());
+        let changed = |change: fn(&mut TrainConfig)| {
+            let mut config = config.clone();
+            change(&mut config);
+            refusal(take(&config, out.path()))
+        };
+        let first = changed(|config| config.stages[0].rate /= 2.0);
+        assert!(first.contains("of another configuration"), "{first}");
+        let seed = changed(|config| config.seed += 1);
+        assert!(seed.contains("of another configuration"), "{seed}");
+        fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
+        let begun = changed(|config| config.stages[1].rate /= 2.0);
+        assert!(begun.contains("when the files that begin"), "{begun}");
     }
 
     #[test]

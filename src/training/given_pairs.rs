@@ -55,11 +55,25 @@ impl PairWriter<'_> {
         Ok(sequence)
     }
 
-    /// A prompt with the one text that is to follow it.
-    pub(super) fn evaluation(&self, evaluation: &Evaluation) -> Result<Sequence> {
+    /// A prompt with the one text that is to follow it. Behind what answers in the dialogue begin with comes a
+    /// reward token, where there is one, if the text does not bring it; it is given and not learned.
+    pub(super) fn evaluation(
+        &self,
+        evaluation: &Evaluation,
+        [answer, reward]: [&str; 2],
+    ) -> Result<Sequence> {
         let mut sequence = self.begin(&evaluation.prompt, evaluation.image.as_deref())?;
-        let tokens = self.tokenizer.fixed(&evaluation.text)?.into_iter();
-        sequence.branch(tokens.map(|token| (token, 1.0)));
+        let text = &evaluation.text;
+        let bare = text.strip_prefix(answer).unwrap_or(text);
+        let bare = bare.strip_prefix(reward).unwrap_or(bare);
+        let (text, given) = if reward.is_empty() {
+            (text.clone(), 0)
+        } else {
+            let lead = format!("{answer}{reward}");
+            (format!("{lead}{bare}"), self.tokenizer.fixed(&lead)?.len())
+        };
+        let tokens = self.tokenizer.fixed(&text)?.into_iter().enumerate();
+        sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
         Ok(sequence)
     }
 

@@ -32,7 +32,10 @@ impl Journal {
         let mut line = serde_json::Map::from_iter([("step".to_owned(), step.into())]);
         let values = figures.iter();
         line.extend(values.map(|(name, value)| ((*name).to_owned(), (*value).into())));
-        writeln!(self.lines, "{}", serde_json::Value::Object(line))
+        let line = format!("{}\n", serde_json::Value::Object(line));
+        // In one piece, so that a kill leaves no half of it.
+        self.lines
+            .write_all(line.as_bytes())
             .context("cannot write the metrics")?;
         self.events.scalars(step, figures.iter().copied())
     }
@@ -64,7 +67,10 @@ impl Window {
         self.steps += 1;
         self.sum = StepReport {
             loss: self.sum.loss + report.loss,
-            accuracy: self.sum.accuracy + report.accuracy,
+            accuracy: match (self.sum.accuracy, report.accuracy) {
+                (Some(sum), Some(share)) => Some(sum + share),
+                (sum, share) => sum.or(share),
+            },
             rewards: [0, 1].map(|side| self.sum.rewards[side] + report.rewards[side]),
             norm: self.sum.norm + report.norm,
             rate: report.rate,
@@ -77,28 +83,35 @@ impl Window {
         let n = self.steps.max(1) as f64;
         let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
         let sum = &self.sum;
-        let (loss, accuracy, norm) = (sum.loss / n, sum.accuracy / n, sum.norm / n);
+        let (loss, norm) = (sum.loss / n, sum.norm / n);
+        let accuracy = sum.accuracy.map(|accuracy| accuracy / n);
         let rewards = self
             .preferring
             .then(|| sum.rewards.map(|reward| reward / n));
         let speed = sum.tokens as f64 / seconds;
         let minutes = left as f64 * seconds / n / 60.0;
-        let mut figures = vec![
-            ("loss", loss),
-            ("accuracy", accuracy),
+        let mut figures = vec![("loss", loss)];
+        figures.extend(accuracy.map(|accuracy| ("accuracy", accuracy)));
+        figures.extend([
             ("gradient_norm", norm),
             ("rate", sum.rate),
             ("tokens_per_second", speed),
-        ];
+        ]);
         figures.extend(rewards.into_iter().flat_map(of_rewards));
         journal.figures(step, &figures)?;
         let rewards = rewards.map_or(String::new(), |r| format!(", {}", in_words(r)));
         Ok(format!(
-            "loss {loss:.4}, accuracy {accuracy:.4}{rewards}, gradient {norm:.2}, rate {:.2e}, \
+            "loss {loss:.4}{}{rewards}, gradient {norm:.2}, rate {:.2e}, \
              {speed:.0} tokens/s, {minutes:.0} min left",
+            share(accuracy),
             sum.rate
         ))
     }
+}
+
+/// An accuracy behind a loss, where there is one.
+pub(super) fn share(accuracy: Option<f64>) -> String {
+    accuracy.map_or(String::new(), |share| format!(", accuracy {share:.4}"))
 }
 
 /// The mean rewards of preferred and rejected texts as figures.

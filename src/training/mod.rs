@@ -93,8 +93,7 @@ pub fn train(
     stages(config, (&teacher, &scribe), &mut members, paths, live).with_context(|| {
         Stopped(format!(
             "the training in {} stopped\n\
-             hint: the same command goes on from the last checkpoint; where a loss is no number, a lower \
-             rate may help",
+             hint: once what is wrong is mended, the same command goes on from the last checkpoint",
             paths.out.display()
         ))
     })
@@ -108,12 +107,15 @@ fn stages(
     TrainPaths { out, device, .. }: &TrainPaths,
     live: &Live,
 ) -> Result<bool> {
+    let rewarded = scribe
+        .clone()
+        .leading(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
     for settings in &config.stages {
         let lectern = Lectern {
             config,
             settings,
             teacher,
-            scribe,
+            scribe: if settings.rewarded { &rewarded } else { scribe },
             live,
             device,
         };
@@ -123,6 +125,17 @@ fn stages(
         }
     }
     live.end();
+    let towers_alone = config
+        .stages
+        .iter()
+        .all(|stage| stage.kind == StageKind::Encoder);
+    if config.start.is_none() && towers_alone {
+        live.note(
+            "a vision tower alone was trained, which is no panel yet\n\
+             hint: add a stage of kind \"sft\", and the same command goes on from here",
+        );
+        return Ok(true);
+    }
     export::export(config, members, out)?;
     let panel = out.join("panel");
     live.note(&format!(
@@ -207,7 +220,7 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
         }
         let trained = Trained {
             weights: Weights::Stage(run.checkpoint()),
-            lead: (settings.kind.reward() != Reward::Absent).then(|| REWARD_TOKENS[0].to_owned()),
+            lead: settings.lead().map(str::to_owned),
         };
         match member {
             Some(i) => members[i] = trained,
@@ -263,20 +276,21 @@ fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
 }
 
 /// Runs the one stage of a configuration from weights that are there already, what is missing being
-/// drawn; gives all weights then. `member`: the one member that learns, and whose texts are read.
+/// drawn; gives all weights then. `member`: the one member that learns, and whose texts are read; `leads`: what the
+/// members' texts begin with.
 ///
 /// It is what [`train`] does, for those who have a panel and change a part of it.
 pub(crate) fn adapt(
     config: &TrainConfig,
     (start, tokenizer): (&Parameters, &[u8]),
-    member: usize,
+    (member, leads): (usize, &[String; 4]),
     paths: &TrainPaths,
     live: &Live,
 ) -> Result<Parameters> {
     make(&paths.out)?;
     let teacher = teacher(config, paths)?;
     let tokenizer = TextTokenizer::parse(tokenizer)?;
-    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?.leading(leads)?;
     let settings = config.stages.first().context("no stage to run")?;
     let stage = Stage {
         lectern: Lectern {

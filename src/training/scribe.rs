@@ -23,6 +23,7 @@ const FACT_SCORE_WEIGHT: f32 = 4.0;
 const FACT_WEIGHT: f32 = 1.5;
 
 /// Prompts and formats in one tokenizer's tokens.
+#[derive(Clone)]
 pub(super) struct Scribe {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
@@ -70,6 +71,15 @@ impl Scribe {
             formats,
             image_tokens,
         })
+    }
+
+    /// The writer of texts that begin with these words, those of one member after the other.
+    pub(super) fn leading(mut self, leads: &[String; 4]) -> Result<Self> {
+        let formats = self.formats.iter().zip(leads).enumerate();
+        let formats =
+            formats.map(|(i, ((format, _), lead))| Ok((format.clone(), self.led(i, lead)?)));
+        self.formats = formats.collect::<Result<_>>()?;
+        Ok(self)
     }
 
     /// The sequences that teach a pair. Prompts that begin alike, image included, become branches

@@ -24,7 +24,7 @@ impl<'a> Source<'a> {
         let settings = lectern.settings;
         let file = settings.preferences.as_ref().and_then(|p| p.file.as_ref());
         if let Some(file) = file {
-            return Ok(Self::File(lectern, preferences::read(file)?.0));
+            return Ok(Self::File(lectern, apart(preferences::read(file)?.0)));
         }
         let contrasts = Contrasts::new(lectern.scribe, settings.kind.reward())?;
         Ok(Self::Drawn(lectern, contrasts))
@@ -39,8 +39,7 @@ impl<'a> Source<'a> {
             }
             Self::File(_, pairs) => {
                 let all = pairs.len() as u64;
-                let held = (all / 10).clamp(1, VALIDATION);
-                let learned = all.saturating_sub(held);
+                let learned = all.saturating_sub(held(pairs.len()) as u64);
                 (0..learned, learned..all)
             }
         }
@@ -69,4 +68,23 @@ impl<'a> Source<'a> {
             }
         }
     }
+}
+
+/// How many pairs of a file validate.
+fn held(all: usize) -> usize {
+    (all / 10).clamp(1, VALIDATION as usize)
+}
+
+/// Puts those that validate at the end: taken all over the file, for one that is sorted has members or lengths together.
+fn apart(pairs: Vec<PreferencePair>) -> Vec<PreferencePair> {
+    let held = held(pairs.len());
+    let stride = pairs.len().checked_div(held).unwrap_or_default().max(1);
+    let mut number = 0;
+    let validates = |_: &PreferencePair| {
+        number += 1;
+        number % stride == 0 && number / stride <= held
+    };
+    let (held, mut learned): (Vec<_>, Vec<_>) = pairs.into_iter().partition(validates);
+    learned.extend(held);
+    learned
 }

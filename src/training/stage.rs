@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Precision;
 use super::evaluations::Evaluations;
-use super::metrics::{Journal, Window, in_words};
+use super::metrics::{Journal, Window, in_words, share};
 use super::practice::{Lectern, Practice, Seeing, Writing};
 use super::preferring::Preferring;
 use super::stage_config::StageKind;
@@ -213,6 +213,13 @@ impl Stage<'_> {
         let mut journal = Journal::open(self.out, &self.name)?;
         let running = self.file("running.safetensors");
         live.stage(&self.name, course.trainer.steps(), settings.steps);
+        if settings.warmup >= settings.steps {
+            live.note(&format!(
+                "{}: the rate is warmed up in {} steps, of which there are {}, so that it is never reached\n\
+                 hint: `warmup = N` in the stage",
+                self.name, settings.warmup, settings.steps
+            ));
+        }
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let mut window = Window::new(settings.kind.prefers());
         while course.trainer.steps() < settings.steps {
@@ -223,14 +230,16 @@ impl Stage<'_> {
             window.add(report?);
             let step = course.trainer.steps();
             let last = step == settings.steps;
-            if last || reported.elapsed() > live.pause() {
+            let validating = last || step.is_multiple_of(settings.validation());
+            if validating || reported.elapsed() > live.pause() {
                 let state = window.report(step, settings.steps - step, &mut journal)?;
                 live.report(&self.name, step, &state);
                 window = Window::new(settings.kind.prefers());
                 reported = Instant::now();
             }
-            if last || step.is_multiple_of(settings.validation()) {
+            if validating {
                 self.validate(practice, course, &mut journal)?;
+                // Its time is none of the steps'.
                 window = Window::new(settings.kind.prefers());
             }
             let stop = !last && live.interrupted();
@@ -303,7 +312,9 @@ impl Stage<'_> {
         let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
         let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
         let (mut sum, mut weight, mut hits, mut rewards) = (0.0, 0.0, (0.0, 0.0), [0.0; 2]);
-        for loss in on_device(self.lectern.device, &shards, |shard| practice.loss(shard)) {
+        for loss in on_device(self.lectern.device, &shards, |shard| {
+            Ok(practice.loss(shard)?.measured())
+        }) {
             let loss = loss?;
             sum += loss.value;
             weight += loss.weight;
@@ -311,14 +322,16 @@ impl Stage<'_> {
             hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
         }
         let weight = f64::max(weight, 1e-9);
-        let (loss, accuracy) = (sum / weight, hits.0 / f64::max(hits.1, 1.0));
+        let loss = sum / weight;
+        let accuracy = (hits.1 > 0.0).then(|| hits.0 / hits.1);
         if !loss.is_finite() {
             bail!(
-                "{}: the validation loss is {loss} at step {step}",
+                "{}: the validation loss is {loss} at step {step}\nhint: a lower `rate` may help",
                 self.name
             );
         }
-        let mut figures = vec![("validation_loss", loss), ("validation_accuracy", accuracy)];
+        let mut figures = vec![("validation_loss", loss)];
+        figures.extend(accuracy.map(|accuracy| ("validation_accuracy", accuracy)));
         let mut remark = practice.remark(&examples)?;
         if self.lectern.settings.kind.prefers() {
             let rewards = rewards.map(|reward| reward / weight);
@@ -327,8 +340,9 @@ impl Stage<'_> {
             remark = in_words(rewards);
         }
         self.lectern.live.note(&format!(
-            "{}: step {step}, validation loss {loss:.4}, accuracy {accuracy:.4} {remark}",
-            self.name
+            "{}: step {step}, validation loss {loss:.4}{} {remark}",
+            self.name,
+            share(accuracy)
         ));
         journal.figures(step, &figures)?;
         if course.best.is_none_or(|best| loss < best.loss) {

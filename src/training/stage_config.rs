@@ -9,6 +9,10 @@ use super::contrast::Reward;
 use super::evaluations::EvaluationConfig;
 use super::preference_config::PreferenceConfig;
 use crate::panel::MEMBERS;
+use crate::preferences::REWARD_TOKENS;
+
+/// Most examples of a step: all of them are in memory at once.
+const MOST_EXAMPLES: usize = 1 << 16;
 
 /// One stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,6 +70,10 @@ pub struct StageConfig {
     /// knowledge: they need no look at the image, and are learned much sooner.
     #[serde(default = "seldom")]
     pub easy: f64,
+    /// Whether the texts of a stage of evaluations begin with the reward token of right ones. Where the embedding is frozen
+    /// when preferences are learned, a token that the model never read stays a stranger to it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rewarded: bool,
     /// The members that a stage of heads trains, by the names of their files; all where empty.
     #[serde(default)]
     pub members: Vec<String>,
@@ -115,15 +123,21 @@ impl StageKind {
 
 impl StageConfig {
     /// Whether each member is trained by itself.
-    pub(super) fn by_member(&self) -> bool {
+    pub(crate) fn by_member(&self) -> bool {
         match &self.preferences {
             Some(preferences) => !preferences.together,
             None => self.kind == StageKind::Heads,
         }
     }
 
+    /// What the texts of the members that it trains begin with from then on.
+    pub(super) fn lead(&self) -> Option<&'static str> {
+        let rewarded = self.rewarded || self.kind.reward() != Reward::Absent;
+        rewarded.then_some(REWARD_TOKENS[0])
+    }
+
     /// The places of the members that are trained.
-    pub(super) fn member_places(&self) -> Vec<usize> {
+    pub(crate) fn member_places(&self) -> Vec<usize> {
         let named = |name| self.members.is_empty() || self.members.iter().any(|m| m == name);
         (0..MEMBERS.len()).filter(|i| named(MEMBERS[*i])).collect()
     }
@@ -192,6 +206,9 @@ impl StageConfig {
                 bail!("{name} is {value}, expected a positive number");
             }
         }
+        if self.batch > MOST_EXAMPLES {
+            bail!("batch is {}, expected at most {MOST_EXAMPLES}", self.batch);
+        }
         let shares = [
             self.real,
             self.answering,
@@ -221,6 +238,12 @@ impl StageConfig {
         if self.evaluations.is_some() && !writes {
             bail!("[stages.evaluations] belongs to a stage of kind \"sft\" or \"heads\"");
         }
+        if self.rewarded && !writes {
+            bail!(
+                "rewarded belongs to a stage of kind \"sft\" or \"heads\"\n\
+                 hint: kinds \"rtdpo\" and \"adto\" have reward tokens without it"
+            );
+        }
         self.check_lora(decoder)?;
         match (&self.preferences, self.kind.prefers()) {
             (Some(preferences), true) => preferences.check(),
@@ -245,6 +268,11 @@ pub(super) enum Cut {
     Features,
     /// So many layers of the decoder are, and all before them.
     Trunk(usize),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn hundred() -> u64 {

@@ -170,7 +170,8 @@ impl Stored {
             if learned.is_empty() || held.is_empty() {
                 bail!(
                     "stage {}: {} of {} preferences of {} validate, which leaves too few\n\
-                     hint: give more `cases` or a longer `file` in [stages.preferences], or other `negatives`",
+                     hint: give more `cases` or a longer `file` in [stages.preferences], other \
+                     `negatives`, or name the members that learn in `members`",
                     settings.name,
                     held.len(),
                     learned.len() + held.len(),

@@ -19,44 +19,9 @@ use crate::terminal::interrupt::Interrupt;
 mod given;
 mod halved;
 
-const CONFIG: &str = r#"
-name = "tiny"
-seed = 3
-layout = "case-first"
-rubric = "names"
-vocabulary = 4096
-trunk_layers = 1
-micro_batch = 2
-
-[model.vision]
-hidden_size = 8
-intermediate_size = 12
-num_hidden_layers = 1
-num_attention_heads = 2
-image_size = 16
-patch_size = 8
-
-[model.selection]
-select_layer = -1
-select_feature = "patch"
-
-[model.projector]
-kind = "linear"
-vision_hidden_size = 8
-hidden_size = 16
-
-[model.decoder]
-vocab_size = 4096
-hidden_size = 16
-intermediate_size = 16
-num_hidden_layers = 3
-num_attention_heads = 2
-num_key_value_heads = 1
-max_position_embeddings = 1024
-rms_norm_eps = 1e-5
-rope_theta = 10000.0
-tie_word_embeddings = true
-
+const CONFIG: &str = concat!(
+    include_str!("../../tests/tiny.toml"),
+    r#"
 [[stages]]
 name = "sft"
 kind = "sft"
@@ -78,7 +43,8 @@ validate_every = 3
 [stages.preferences]
 cases = 3
 store = "f32"
-"#;
+"#
+);
 
 /// What makes adapters of its last stage.
 const LORA: &str = "[stages.lora]\nrank = 2\nalpha = 4.0\n";

@@ -138,6 +138,13 @@ fn parse(path: &Path, number: u64, line: Result<&str, &str>, kind: ScoreKind) ->
             place()
         );
     }
+    if let Some(score) = read.verdict.as_ref().and_then(Verdict::beyond) {
+        bail!(
+            "{}: a score of {score}, expected 0 to 5\n\
+             hint: the line was changed since `acem3 judge` wrote it; delete it, and the same command makes it anew",
+            place()
+        );
+    }
     Ok(read)
 }
 
@@ -196,8 +203,8 @@ impl Verdicts {
         if judges.len() > 1 {
             let names: Vec<&str> = judges.iter().map(String::as_str).collect();
             bail!(
-                "{path}: verdicts of {} judges ({})\nhint: give the records of one judge; another \
-                 with --against",
+                "{path}: verdicts of {} judges ({})\nhint: give the records of one judge; \
+                 `acem3 agree --against` compares two",
                 names.len(),
                 names.join(", ")
             );

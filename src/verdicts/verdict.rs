@@ -93,6 +93,14 @@ impl Verdict {
         })
     }
 
+    /// The first of its scores that is none.
+    pub(super) fn beyond(&self) -> Option<f64> {
+        let scores = self.scores.iter().flat_map(BTreeMap::values);
+        let presented = self.orders.iter().map(|order| &order.scores);
+        let mut all = scores.chain(presented).flatten();
+        all.find(|score| !(0.0..=5.0).contains(*score)).copied()
+    }
+
     /// Which response is better on a target; `None` where it has no score.
     pub fn order(&self, target: Target) -> Option<Ordering> {
         Some(compare(*self.scores.as_ref()?.get(&target)?))

@@ -8,45 +8,8 @@ use serde_json::{Value, json};
 
 use crate::folder::Folder;
 
-/// A panel too small to judge anything right but by chance.
-const CONFIG: &str = r#"
-name = "tiny"
-seed = 3
-layout = "case-first"
-rubric = "names"
-vocabulary = 4096
-trunk_layers = 1
-micro_batch = 2
-
-[model.vision]
-hidden_size = 8
-intermediate_size = 12
-num_hidden_layers = 1
-num_attention_heads = 2
-image_size = 16
-patch_size = 8
-
-[model.selection]
-select_layer = -1
-select_feature = "patch"
-
-[model.projector]
-kind = "linear"
-vision_hidden_size = 8
-hidden_size = 16
-
-[model.decoder]
-vocab_size = 4096
-hidden_size = 16
-intermediate_size = 16
-num_hidden_layers = 2
-num_attention_heads = 2
-num_key_value_heads = 1
-max_position_embeddings = 4096
-rms_norm_eps = 1e-5
-rope_theta = 10000.0
-tie_word_embeddings = true
-
+/// Its stage learns from evaluations.
+const STAGE: &str = r#"
 [[stages]]
 name = "sft"
 kind = "sft"
@@ -59,10 +22,16 @@ file = "preferences/preferences.jsonl"
 /// Cases, and so the pairs.
 const N: usize = 5;
 
+/// How a panel is trained that judges nothing right but by chance; whole evaluations are to fit it.
+fn config() -> String {
+    let tiny = include_str!("../tiny.toml").replace("embeddings = 1024", "embeddings = 4096");
+    tiny + STAGE
+}
+
 /// A folder with cases, the evaluations that are learned from them, and the configuration.
 fn folder() -> Folder {
     let folder = Folder::empty();
-    folder.write("train.toml", CONFIG);
+    folder.write("train.toml", &config());
     let n = N.to_string();
     let layout = ["--layout", "case-first"];
     for (command, more) in [("phantoms", &[][..]), ("preferences", &layout)] {
@@ -331,7 +300,7 @@ fn what_cannot_be_mended_is_said_before_anything_is_trained() {
     folder.write("phantoms/cases.jsonl", &known);
     folder.write(
         "train.toml",
-        &CONFIG.replace(
+        &config().replace(
             "[stages.evaluations]\nfile = \"preferences/preferences.jsonl\"\n",
             "",
         ),

@@ -33,6 +33,8 @@ mod defects;
 #[cfg(test)]
 mod dicom;
 #[cfg(test)]
+mod edited;
+#[cfg(test)]
 mod embedded;
 #[cfg(test)]
 mod encoders;

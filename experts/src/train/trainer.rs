@@ -31,6 +31,16 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// Its numbers without the graph, which holds all that was computed.
+    #[must_use]
+    pub fn measured(self) -> Self {
+        Self {
+            sum: self.sum.detach(),
+            tape: None,
+            ..self
+        }
+    }
+
     /// The loss whose value is that of `sum`.
     pub fn new(sum: Tensor, weight: f64, hits: (f64, f64), tokens: u64) -> Result<Self, Error> {
         Ok(Self {
@@ -59,8 +69,8 @@ impl Loss {
 pub struct StepReport {
     /// Mean loss.
     pub loss: f64,
-    /// Share of targets that were the first choice, or of preferences in order.
-    pub accuracy: f64,
+    /// Share of counted targets that were the first choice, or of preferences in order; absent where none counts.
+    pub accuracy: Option<f64>,
     /// Mean rewards of preferred and of rejected continuations; their difference is the margin.
     pub rewards: [f64; 2],
     /// Norm of the gradient before clipping.
@@ -155,7 +165,7 @@ impl Trainer {
         let loss = total.loss / weight;
         if !loss.is_finite() || !norm.is_finite() {
             return Err(Error::Training(format!(
-                "loss {loss}, gradient norm {norm} at step {}",
+                "loss {loss}, gradient norm {norm} at step {}\nhint: a lower `rate` may help",
                 self.steps()
             )));
         }
@@ -167,7 +177,7 @@ impl Trainer {
         };
         self.optimizer
             .update(&total.gradients, (clip / weight) as f32, rate)?;
-        let accuracy = total.hits.0 / total.hits.1.max(1.0);
+        let accuracy = (total.hits.1 > 0.0).then(|| total.hits.0 / total.hits.1);
         Ok(StepReport {
             loss,
             accuracy,

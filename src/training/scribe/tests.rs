@@ -45,7 +45,7 @@ fn whole(task: &Task, scribe: &Scribe, ratings: &[&TaughtRating]) -> Vec<u32> {
     }
     tokens.extend(
         scribe
-            .filled(&scribe.formats[task.member].1, ratings)
+            .filled(&task.format, ratings)
             .unwrap()
             .into_iter()
             .map(|(t, _)| t),
@@ -73,11 +73,15 @@ fn begun() -> (TrainConfig, Scribe) {
 #[test]
 fn a_lesson_reads_as_the_judging_it_prepares_for() {
     for (config, scribe) in [scribe(), begun()] {
-        assert_a_lesson_reads_as_judging(&config, &scribe);
+        let none = [const { String::new() }; 4];
+        assert_a_lesson_reads_as_judging(&config, &scribe, &none);
+        let leads = ["", "[Good]", "", "[Good]"].map(str::to_owned);
+        let scribe = scribe.leading(&leads).unwrap();
+        assert_a_lesson_reads_as_judging(&config, &scribe, &leads);
     }
 }
 
-fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe) {
+fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe, leads: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair = phantom_lessons::pair(1, 2, &config.processor(), &mut rng).unwrap();
     let all = Lessons {
@@ -93,7 +97,13 @@ fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe) {
         question: &pair.question,
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
-    let judge = BranchJudge::new(scribe.branches.clone(), [""; 3], &scribe.tokenizer).unwrap();
+    let [branches @ .., lead] = leads;
+    let judge = BranchJudge::new(
+        scribe.branches.clone(),
+        branches.each_ref().map(String::as_str),
+        &scribe.tokenizer,
+    )
+    .unwrap();
     let mut tasks = judge.tasks(&input, None, &scribe.tokenizer).unwrap();
     let evaluations: Vec<BranchEvaluation> = Aspect::ALL
         .into_iter()
@@ -108,7 +118,7 @@ fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe) {
         .collect();
     let dialogue = config.dialogue.clone();
     let conclusion =
-        ConclusionModel::inside(config.layout, dialogue, "", &scribe.tokenizer).unwrap();
+        ConclusionModel::inside(config.layout, dialogue, lead, &scribe.tokenizer).unwrap();
     tasks.push(
         conclusion
             .task(&input, None, &evaluations, &scribe.tokenizer)

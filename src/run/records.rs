@@ -5,13 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 
+use super::journal::RECORDS;
+use super::record::Record;
 use crate::cases::Lines;
 use crate::files::regular;
-use crate::run::journal::RECORDS;
-use crate::run::record::Record;
 
 /// The records of a file, or of the folder of a run, in their order. A last one that is not whole is left out.
-pub(super) fn records(path: &Path) -> Result<impl Iterator<Item = Result<Record>>> {
+///
+/// # Errors
+/// A file that cannot be read, or a line that is no record.
+pub fn records(path: &Path) -> Result<impl Iterator<Item = Result<Record>>> {
     let path = if path.is_dir() {
         path.join(RECORDS)
     } else {
