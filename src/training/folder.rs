@@ -61,11 +61,11 @@ fn may_go_on(path: &Path, config: &TrainConfig, names: &[String]) -> bool {
     };
     let stages = std::mem::replace(&mut before.stages, config.stages.clone());
     let text = |config: &TrainConfig| toml::to_string(config).ok();
-    let same = |(old, new): (&StageConfig, &StageConfig)| matches!((toml::to_string(old), toml::to_string(new)), (Ok(old), Ok(new)) if old == new);
+    let stage = |stage: &StageConfig| toml::to_string(stage).ok();
     let kept = stages
         .iter()
         .zip(&config.stages)
-        .take_while(|pair| same(*pair))
+        .take_while(|(old, new)| stage(old) == stage(new))
         .count();
     let mut changed = stages[kept..].iter().chain(&config.stages[kept..]);
     changed.all(|stage| !begun(&stage.name)) && text(&before) == text(config)

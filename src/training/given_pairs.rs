@@ -63,15 +63,14 @@ impl PairWriter<'_> {
         [answer, reward]: [&str; 2],
     ) -> Result<Sequence> {
         let mut sequence = self.begin(&evaluation.prompt, evaluation.image.as_deref())?;
-        let text = &evaluation.text;
-        let bare = text.strip_prefix(answer).unwrap_or(text);
-        let bare = bare.strip_prefix(reward).unwrap_or(bare);
-        let (text, given) = if reward.is_empty() {
-            (text.clone(), 0)
-        } else {
+        let (mut text, mut given) = (evaluation.text.clone(), 0);
+        if !reward.is_empty() {
+            let bare = text.strip_prefix(answer).unwrap_or(&text);
+            let bare = bare.strip_prefix(reward).unwrap_or(bare);
             let lead = format!("{answer}{reward}");
-            (format!("{lead}{bare}"), self.tokenizer.fixed(&lead)?.len())
-        };
+            given = self.tokenizer.fixed(&lead)?.len();
+            text = lead + bare;
+        }
         let tokens = self.tokenizer.fixed(&text)?.into_iter().enumerate();
         sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
         Ok(sequence)
