@@ -1,14 +1,20 @@
 //! A file that is there whole or not at all.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Writes a file beside its place and moves it there.
+/// Writes a file beside its place and, once it is on the disk, moves it there: a power cut leaves the old one or the new.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let part = path.with_extension("part");
-    fs::write(&part, bytes)
+    let kept = || -> io::Result<()> {
+        let mut file = File::create(&part)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    kept()
         .and_then(|()| fs::rename(&part, path))
         .with_context(|| {
             format!(

@@ -1,5 +1,7 @@
 //! What a training may begin with: a panel, or a published checkpoint for all four members.
 
+use std::collections::BTreeSet;
+
 use acem3_experts::prompt::{Detail, Dialogue, Layout};
 use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_vision::ImageProcessor;
@@ -86,6 +88,12 @@ impl Start {
             sha256: Digest::of(&hashes),
             members: recipe.members.into_iter().map(|m| m.weights).collect(),
         })
+    }
+
+    /// The names of a member's weights.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let tensors = self.members.iter().flat_map(|member| member.tensors.keys());
+        tensors.cloned().collect()
     }
 
     /// The weights of a member by name, in single precision.

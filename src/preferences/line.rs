@@ -69,6 +69,17 @@ pub(super) fn member(name: Option<String>) -> Result<Option<usize>> {
     Ok(Some(place))
 }
 
+/// Refuses an image that is not there.
+pub(crate) fn there(image: Option<&Path>) -> Result<()> {
+    match image.filter(|path| !path.is_file()) {
+        Some(path) => bail!(
+            "there is no image {}\nhint: images are named from the folder of the file",
+            path.display()
+        ),
+        None => Ok(()),
+    }
+}
+
 /// The file of the one image.
 pub(super) fn image(images: &[PathBuf], base: &Path) -> Option<PathBuf> {
     images.first().map(|image| base.join(image))

@@ -11,6 +11,7 @@ mod rated_file;
 pub use evaluations_file::{Evaluation, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
 pub use folder::{PreferencePlan, Written, folder};
+pub(crate) use line::there;
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};
 pub use pairs_file::{PreferencePair, read};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use candle::Device;
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +120,12 @@ impl Trial<'_> {
         }
         let seconds = begun.elapsed().as_secs_f64();
         let report = self.measure()?;
+        if report.is_empty() {
+            bail!(
+                "its panel gave not one verdict, so that there is nothing to compare\n\
+                 hint: the reason stands above; cases must fit into the context of the panel"
+            );
+        }
         let measured = Measured {
             seed,
             of,

@@ -120,10 +120,7 @@ impl TrainConfig {
             None => toml::from_str(&text)
                 .map_err(|e| hinted(e.into()))
                 .with_context(wrong)?,
-            Some(_) => table
-                .try_into()
-                .map_err(|e: toml::de::Error| hinted(e.into()))
-                .with_context(wrong)?,
+            Some(_) => filled(&table).map_err(hinted).with_context(wrong)?,
         };
         let base = std::path::absolute(path).with_context(|| path.display().to_string())?;
         for stage in &mut config.stages {
@@ -248,6 +245,18 @@ impl TrainConfig {
         }
         Ok(())
     }
+}
+
+/// A configuration to which something was added that it follows from, so that the places of its faults are none of
+/// the file's. Those are told by what stands there.
+fn filled(table: &toml::Table) -> Result<TrainConfig> {
+    let text = toml::to_string(table).context("cannot write the configuration")?;
+    toml::from_str(&text).map_err(|fault| {
+        let begin = fault.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text[..begin].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[line..].lines().next().unwrap_or_default();
+        anyhow::anyhow!("at `{line}`: {}", fault.message())
+    })
 }
 
 /// The fault of a configuration with what to do about it, where it does not say so.

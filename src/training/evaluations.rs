@@ -4,20 +4,22 @@
 //! the upper half (`AutoMedEval` §3.2).
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use acem3_experts::train::Sequence;
+use acem3_experts::Error;
+use acem3_experts::train::{Sequence, in_parallel};
 use anyhow::{Context, Result, bail};
-use rand::SeedableRng;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
+use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
 use super::contrast::Reward;
+use super::deck::Deck;
 use super::given_pairs::PairWriter;
-use super::practice::Lectern;
+use super::kept::{CHUNK, Keeper, Kept, rows_file};
+use super::practice::{Lectern, fits};
+use super::rows::RowType;
 use super::stage::{VALIDATION, VALIDATION_AT};
-use crate::preferences::{Evaluation, evaluations};
+use crate::preferences::{self, Evaluation};
 
 /// What a stage of evaluations learns from in place of drawn examples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,18 +31,25 @@ pub struct EvaluationConfig {
     /// Whether they come in the order of their quality.
     #[serde(default)]
     pub curriculum: bool,
+    /// The type in which what frozen layers make of them is kept on disk, so that it is computed once; computed in every
+    /// step where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<RowType>,
 }
 
 /// The evaluations of a stage.
 pub(super) struct Evaluations<'a> {
     lectern: Lectern<'a>,
-    /// Those that a model learns from, and those that validate it.
-    learned: Vec<Evaluation>,
-    held: Vec<Evaluation>,
+    path: &'a Path,
+    /// Those that a model learns from, then those that validate it.
+    all: Vec<Evaluation>,
+    learned: usize,
     /// The learned ones' places, by block.
     blocks: Vec<Vec<usize>>,
     /// Examples of a whole block.
     length: u64,
+    /// What frozen layers make of them, and the place of each there, if it fits into the context.
+    kept: Option<(Kept, Vec<Option<usize>>)>,
 }
 
 impl<'a> Evaluations<'a> {
@@ -51,7 +60,7 @@ impl<'a> Evaluations<'a> {
             return Ok(None);
         };
         let path = config.file.display();
-        let (mut all, _) = evaluations(&config.file)?;
+        let (mut all, _) = preferences::evaluations(&config.file)?;
         let learns = |own: Option<usize>| member.is_none() || own.is_none() || own == member;
         all.retain(|evaluation| learns(evaluation.member));
         let held = (all.len() / 10).clamp(1, VALIDATION as usize);
@@ -62,24 +71,85 @@ impl<'a> Evaluations<'a> {
                 crate::summary::plural(all.len() as u64, "evaluation")
             );
         }
-        let held = all.split_off(all.len() - held);
+        let learned = all.len() - held;
         let blocks = if config.curriculum {
-            by_quality(&all).with_context(|| path.to_string())?
+            by_quality(&all[..learned]).with_context(|| path.to_string())?
         } else {
-            vec![(0..all.len()).collect()]
+            vec![(0..learned).collect()]
         };
         let examples = settings.steps * settings.batch as u64;
         Ok(Some(Self {
             lectern,
-            learned: all,
-            held,
+            path: &config.file,
+            all,
+            learned,
             length: examples.div_ceil(blocks.len() as u64).max(1),
             blocks,
+            kept: None,
         }))
+    }
+
+    /// How many are learned from.
+    pub(super) fn len(&self) -> usize {
+        self.learned
+    }
+
+    /// Layers of the decoder that are computed no more.
+    pub(super) fn depth(&self) -> Option<usize> {
+        self.kept.as_ref().map(|(kept, _)| kept.depth())
+    }
+
+    /// Computes what frozen layers make of them, where that is wanted and not done yet; `vb` has the weights with which
+    /// the stage begins, `name` is that of its files. False when the person asked to stop.
+    pub(super) fn keep(&mut self, vb: &VarBuilder, out: &Path, name: &str) -> Result<bool> {
+        let config = self.lectern.settings.evaluations.as_ref();
+        let Some(store) = config.and_then(|config| config.store) else {
+            return Ok(true);
+        };
+        let live = self.lectern.live;
+        let mut keeper = Keeper::begin(self.lectern, vb, (rows_file(out, name), store))?;
+        let (mut places, mut fitting) = (Vec::new(), 0);
+        let all: Vec<usize> = (0..self.all.len()).collect();
+        for chunk in all.chunks(CHUNK as usize) {
+            if live.interrupted() {
+                return Ok(false);
+            }
+            if keeper.computes() {
+                let (at, all) = (places.len(), all.len());
+                let state = format!("the frozen part is computed, {at} of {all} evaluations");
+                live.report(name, 0, &state);
+            }
+            let mut sequences = self.written(chunk)?;
+            let context = self.lectern.config.model.decoder.max_position_embeddings;
+            sequences.retain(|sequence| {
+                let fits = fits(sequence, context, live);
+                places.push(fits.then_some(fitting));
+                fitting += usize::from(fits);
+                fits
+            });
+            keeper.add(sequences)?;
+        }
+        self.kept = Some((keeper.finish()?, places));
+        Ok(true)
+    }
+
+    /// Removes what was computed.
+    pub(super) fn remove(self) -> Result<()> {
+        self.kept.map_or(Ok(()), |(kept, _)| kept.remove())
     }
 
     /// The sequences of these numbers.
     pub(super) fn sequences(&self, numbers: Range<u64>) -> Result<Vec<Sequence>> {
+        let drawn = self.drawn(numbers);
+        let Some((kept, places)) = &self.kept else {
+            return self.written(&drawn);
+        };
+        let places = drawn.into_iter().filter_map(|i| places[i]);
+        places.map(|place| kept.part(place, &[1])).collect()
+    }
+
+    /// The evaluations at these places as sequences.
+    fn written(&self, places: &[usize]) -> Result<Vec<Sequence>> {
         let config = self.lectern.config;
         let writer = PairWriter {
             tokenizer: self.lectern.scribe.tokenizer(),
@@ -91,32 +161,52 @@ impl<'a> Evaluations<'a> {
             &config.dialogue.lead,
             self.lectern.settings.lead().unwrap_or_default(),
         ];
-        super::practice::drawn(numbers, |number| {
-            let evaluation = self.at(number)?;
+        let written = in_parallel(places, |place| {
+            let evaluation = &self.all[*place];
             let written = writer.evaluation(evaluation, leads);
-            written.with_context(|| format!("line {}", evaluation.line))
-        })
+            written.map_err(|e| Error::Training(format!("{}: {e:#}", self.line(evaluation))))
+        });
+        Ok(written.into_iter().collect::<Result<_, Error>>()?)
     }
 
-    /// The evaluation of a number: block by block, every one once before any comes again.
-    fn at(&self, number: u64) -> Result<&Evaluation> {
-        if number >= VALIDATION_AT {
-            let place = (number - VALIDATION_AT) as usize % self.held.len().max(1);
-            return self.held.get(place).context("nothing validates");
+    /// Where an evaluation stands.
+    fn line(&self, evaluation: &Evaluation) -> String {
+        format!("{}, line {}", self.path.display(), evaluation.line)
+    }
+
+    /// The places of the evaluations of these numbers: block by block, every one once before any comes again.
+    fn drawn(&self, numbers: Range<u64>) -> Vec<usize> {
+        if numbers.start >= VALIDATION_AT {
+            return (self.learned..self.all.len()).collect();
         }
-        let block = ((number / self.length) as usize).min(self.blocks.len() - 1);
-        let places = &self.blocks[block];
-        let within = number - block as u64 * self.length;
-        let round = within / places.len() as u64;
-        let mut order = places.clone();
-        let seed = self.lectern.config.seed ^ (block as u64) << 32;
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(round);
-        order.shuffle(&mut rng);
-        let place = order.get((within % places.len() as u64) as usize);
-        place
-            .and_then(|place| self.learned.get(*place))
-            .context("there is no such evaluation")
+        let (mut drawn, mut at) = (Vec::new(), numbers.start);
+        while at < numbers.end {
+            let block = ((at / self.length) as usize).min(self.blocks.len() - 1);
+            let begin = block as u64 * self.length;
+            let end = if block + 1 < self.blocks.len() {
+                numbers.end.min(begin + self.length)
+            } else {
+                numbers.end
+            };
+            let places = &self.blocks[block];
+            let deck = Deck {
+                seed: self.lectern.config.seed ^ (block as u64) << 32,
+                n: places.len(),
+            };
+            let within = deck.places(at - begin..end - begin).into_iter();
+            drawn.extend(within.map(|place| places[place]));
+            at = end;
+        }
+        drawn
+    }
+
+    /// Whether all images are there that it names.
+    pub(super) fn check_images(&self) -> Result<()> {
+        for evaluation in &self.all {
+            let image = evaluation.image.as_deref();
+            preferences::there(image).with_context(|| self.line(evaluation))?;
+        }
+        Ok(())
     }
 }
 

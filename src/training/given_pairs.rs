@@ -29,22 +29,9 @@ impl PairWriter<'_> {
     /// The pair as a sequence: branch 1 is preferred, branch 2 rejected. Every token of a continuation is
     /// learned, as TRL does, but for a reward token that is given.
     pub fn sequence(&self, pair: &PreferencePair) -> Result<Sequence> {
+        rewarded(pair, self.reward)?;
         let mut sequence = self.begin(&pair.prompt, pair.image.as_deref())?;
         for (text, reward) in pair.texts.iter().zip(REWARD_TOKENS) {
-            let rewarded = text.starts_with(reward);
-            if rewarded == (self.reward == Reward::Absent) {
-                bail!(
-                    "line {}: {} {reward}\n\
-                     hint: kinds \"rtdpo\" and \"adto\" learn from continuations that begin with reward tokens \
-                     (`acem3 data preferences --reward-tokens`), \"dpo\" from such as do not",
-                    pair.line,
-                    if rewarded {
-                        "a continuation begins with"
-                    } else {
-                        "a continuation does not begin with"
-                    }
-                );
-            }
             let given = match self.reward {
                 Reward::Context => self.tokenizer.fixed(reward)?.len(),
                 Reward::Absent | Reward::Target => 0,
@@ -118,4 +105,20 @@ impl PairWriter<'_> {
             decode(&bytes, &Limits::default()).with_context(|| path.display().to_string())?;
         pixels(&image, self.processor)
     }
+}
+
+/// Refuses continuations that begin with reward tokens which a kind of preferences has no use for, or without them.
+pub(super) fn rewarded(pair: &PreferencePair, reward: Reward) -> Result<()> {
+    for (text, token) in pair.texts.iter().zip(REWARD_TOKENS) {
+        let begins = text.starts_with(token);
+        if begins == (reward == Reward::Absent) {
+            bail!(
+                "a continuation {} with {token}\n\
+                 hint: kinds \"rtdpo\" and \"adto\" learn from continuations that begin with reward tokens \
+                 (`acem3 data preferences --reward-tokens`), \"dpo\" from such as do not",
+                if begins { "begins" } else { "does not begin" }
+            );
+        }
+    }
+    Ok(())
 }

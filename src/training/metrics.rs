@@ -1,14 +1,16 @@
 //! The figures of a stage in progress: for a person, as JSON lines, and as `TensorBoard` reads them.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
 use acem3_experts::train::StepReport;
 use anyhow::{Context, Result};
+use serde_json::Value;
 
 use super::tensorboard::Events;
+use crate::files::whole_file;
 
 /// Metrics in files.
 pub(super) struct Journal {
@@ -17,9 +19,11 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// The metrics of a stage, after those that are there already.
-    pub(super) fn open(out: &Path, name: &str) -> Result<Self> {
+    /// The metrics of a stage that stands at a step, after those that are there up to it. Those of later steps are of a
+    /// run that was killed before its next checkpoint, and come again.
+    pub(super) fn open(out: &Path, name: &str, step: u64) -> Result<Self> {
         let path = out.join(format!("{name}.metrics.jsonl"));
+        forget_after(step, &path)?;
         let lines = OpenOptions::new().create(true).append(true).open(&path);
         Ok(Self {
             lines: lines.with_context(|| format!("cannot write {}", path.display()))?,
@@ -32,13 +36,28 @@ impl Journal {
         let mut line = serde_json::Map::from_iter([("step".to_owned(), step.into())]);
         let values = figures.iter();
         line.extend(values.map(|(name, value)| ((*name).to_owned(), (*value).into())));
-        let line = format!("{}\n", serde_json::Value::Object(line));
+        let line = format!("{}\n", Value::Object(line));
         // In one piece, so that a kill leaves no half of it.
         self.lines
             .write_all(line.as_bytes())
             .context("cannot write the metrics")?;
         self.events.scalars(step, figures.iter().copied())
     }
+}
+
+/// Removes the lines of later steps from metrics, and what is no line.
+fn forget_after(step: u64, path: &Path) -> Result<()> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let at = |line: &str| serde_json::from_str::<Value>(line).ok()?["step"].as_u64();
+    let stays = |line: &&str| at(line).is_some_and(|at| at <= step);
+    let kept: String = text.split_inclusive('\n').filter(stays).collect();
+    if kept == text {
+        return Ok(());
+    }
+    whole_file::write(path, kept.as_bytes())
 }
 
 /// What happened since the last report.
@@ -127,4 +146,39 @@ pub(super) fn of_rewards([preferred, rejected]: [f64; 2]) -> [(&'static str, f64
 pub(super) fn in_words([preferred, rejected]: [f64; 2]) -> String {
     let margin = preferred - rejected;
     format!("margin {margin:.3} ({preferred:+.3} over {rejected:+.3})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_come_again_stand_there_once() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("sft.metrics.jsonl");
+        let mut journal = Journal::open(dir.path(), "sft", 0)?;
+        for step in [5, 10, 15] {
+            journal.figures(step, &[("loss", 1.0)])?;
+        }
+        drop(journal);
+        let cut = std::fs::read_to_string(&path)? + "{\"step\": 10, \"lo";
+        std::fs::write(&path, cut)?;
+        Journal::open(dir.path(), "sft", 10)?.figures(15, &[("loss", 0.5)])?;
+        let text = std::fs::read_to_string(&path)?;
+        let lines: Vec<Value> = text
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()?;
+        let found: Vec<_> = lines.iter().map(|l| (&l["step"], &l["loss"])).collect();
+        let value = |x: f64| Value::from(x);
+        assert_eq!(
+            found,
+            [
+                (&5.into(), &value(1.0)),
+                (&10.into(), &value(1.0)),
+                (&15.into(), &value(0.5))
+            ]
+        );
+        Ok(())
+    }
 }

@@ -6,12 +6,14 @@ mod asked;
 mod beginning;
 mod config;
 mod contrast;
+mod deck;
 mod drills;
 mod evaluations;
 mod exercise;
 mod export;
 mod folder;
 mod given_pairs;
+mod kept;
 mod live;
 mod metrics;
 mod phantom_lessons;
@@ -19,6 +21,7 @@ mod pixels;
 mod practice;
 mod preference_config;
 mod preferring;
+mod preflight;
 mod real_lessons;
 mod rows;
 mod scribe;
@@ -88,9 +91,27 @@ pub fn train(
     };
     let tokenizer = tokenizer(words, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    let rewarded = scribe
+        .clone()
+        .leading(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
+    let lecterns = config.stages.iter().map(|settings| Lectern {
+        config,
+        settings,
+        teacher: &teacher,
+        scribe: if settings.rewarded {
+            &rewarded
+        } else {
+            &scribe
+        },
+        live,
+        device: &paths.device,
+    });
+    let lecterns: Vec<Lectern> = lecterns.collect();
     let mut members = Trained::members(start);
     check_whole(config, &members)?;
-    stages(config, (&teacher, &scribe), &mut members, paths, live).with_context(|| {
+    let known = start.map(Start::names).unwrap_or_default();
+    preflight::check(&lecterns, &known, &paths.out)?;
+    stages(&lecterns, config, &mut members, (&paths.out, live)).with_context(|| {
         Stopped(format!(
             "the training in {} stopped\n\
              hint: once what is wrong is mended, the same command goes on from the last checkpoint",
@@ -101,25 +122,13 @@ pub fn train(
 
 /// Trains stage after stage, and writes the panel.
 fn stages(
+    lecterns: &[Lectern],
     config: &TrainConfig,
-    (teacher, scribe): (&Teacher, &Scribe),
     members: &mut [Trained; 4],
-    TrainPaths { out, device, .. }: &TrainPaths,
-    live: &Live,
+    (out, live): (&Path, &Live),
 ) -> Result<bool> {
-    let rewarded = scribe
-        .clone()
-        .leading(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
-    for settings in &config.stages {
-        let lectern = Lectern {
-            config,
-            settings,
-            teacher,
-            scribe: if settings.rewarded { &rewarded } else { scribe },
-            live,
-            device,
-        };
-        if !run_stage(lectern, out, members)? {
+    for lectern in lecterns {
+        if !run_stage(*lectern, out, members)? {
             live.end();
             return Ok(false);
         }
@@ -185,33 +194,23 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
     let Lectern {
         config, settings, ..
     } = lectern;
-    let (learners, at): (Vec<Option<usize>>, _) = if settings.by_member() {
-        let places = settings.member_places();
-        let first = places.first().copied().unwrap_or_default();
-        (places.into_iter().map(Some).collect(), first)
-    } else {
-        (vec![None], 0)
-    };
-    let named = |member: Option<usize>| match member {
-        Some(i) => format!("{}.{}", settings.name, MEMBERS[i]),
-        None => settings.name.clone(),
-    };
-    let finished = |name: &str| out.join(format!("{name}.safetensors")).exists();
+    let learners = settings.learners();
     let mut stored = None;
-    if settings.kind.prefers() && !learners.iter().all(|m| finished(&named(*m))) {
+    if settings.kind.prefers() && !settings.is_finished(out) {
         same_below(settings, members, &learners)?;
-        let start = members[at].parameters(config.seed)?;
+        let first = learners.first().and_then(|(member, _)| *member);
+        let start = members[first.unwrap_or_default()].parameters(config.seed)?;
         stored = Stored::prepare(lectern, &start, out)?;
         if stored.is_none() {
             return Ok(false);
         }
     }
-    for member in learners {
+    for (member, name) in learners {
         let run = Stage {
             lectern,
             stored: stored.as_ref(),
             member,
-            name: named(member),
+            name,
             out,
         };
         let before = &members[member.unwrap_or_default()];
@@ -234,10 +233,11 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
 fn same_below(
     settings: &StageConfig,
     members: &[Trained; 4],
-    learners: &[Option<usize>],
+    learners: &[(Option<usize>, String)],
 ) -> Result<()> {
     let mut apart: Vec<&Trained> = Vec::new();
-    for member in learners.iter().flatten().map(|i| &members[*i]) {
+    let places = learners.iter().filter_map(|(member, _)| *member);
+    for member in places.map(|i| &members[i]) {
         if !apart.iter().any(|other| member.same_place(other)) {
             apart.push(member);
         }
@@ -292,15 +292,18 @@ pub(crate) fn adapt(
     let tokenizer = TextTokenizer::parse(tokenizer)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?.leading(leads)?;
     let settings = config.stages.first().context("no stage to run")?;
+    let lectern = Lectern {
+        config,
+        settings,
+        teacher: &teacher,
+        scribe: &scribe,
+        live,
+        device: &paths.device,
+    };
+    let known = start.all().into_iter().map(|(name, _)| name).collect();
+    preflight::check(&[lectern], &known, &paths.out)?;
     let stage = Stage {
-        lectern: Lectern {
-            config,
-            settings,
-            teacher: &teacher,
-            scribe: &scribe,
-            live,
-            device: &paths.device,
-        },
+        lectern,
         stored: None,
         member: Some(member),
         name: settings.name.clone(),

@@ -24,6 +24,11 @@ pub(super) trait Practice: Sync {
     /// The examples of these numbers, each a pure function of its number.
     fn examples(&self, numbers: Range<u64>) -> Result<Vec<Self::Example>>;
 
+    /// How many examples there are where they are not drawn without end.
+    fn fixed(&self) -> Option<usize> {
+        None
+    }
+
     /// How many examples are computed at once.
     fn at_once(&self) -> usize;
 
@@ -128,6 +133,10 @@ impl Practice for Writing<'_> {
         // first, so that no processor waits long for the last.
         sequences.sort_by_key(|s| std::cmp::Reverse(s.len()));
         Ok(sequences)
+    }
+
+    fn fixed(&self) -> Option<usize> {
+        self.given.as_ref().map(Evaluations::len)
     }
 
     fn at_once(&self) -> usize {

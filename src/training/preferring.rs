@@ -7,10 +7,9 @@ use acem3_experts::Error;
 use acem3_experts::train::{Batch, Loss, Preference, PreferenceLoss, Sequence, Student, on_device};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
+use super::deck::Deck;
+use super::kept::CHUNK;
 use super::practice::{Lectern, Practice};
 use super::stage::VALIDATION_AT;
 use super::stored::{Place, Stored};
@@ -32,20 +31,22 @@ pub(super) struct Preferring<'a> {
 
 impl<'a> Preferring<'a> {
     /// The preferences of a member, or of all. `student`: the model as the stage begins; what it
-    /// thinks of them is read from `references`, or computed and written there.
+    /// thinks of them is read from `references`, or computed and written there. None when the person asked to stop.
     pub(super) fn new(
         lectern: Lectern<'a>,
         student: Student,
         stored: &'a Stored,
         member: Option<usize>,
         references: &Path,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let (learned, held) = stored.places(member);
         let places: Vec<Place> = learned.iter().chain(&held).copied().collect();
         let likely = if references.exists() {
             read(references, places.len())?
         } else {
-            let likely = likelihoods(lectern, &student, stored, &places)?;
+            let Some(likely) = likelihoods(lectern, &student, stored, &places)? else {
+                return Ok(None);
+            };
             write(references, &likely)?;
             likely
         };
@@ -58,7 +59,7 @@ impl<'a> Preferring<'a> {
         let first_held = learned.len();
         let preferences = lectern.settings.preferences.as_ref();
         let preferences = preferences.context("a stage without preferences")?;
-        Ok(Self {
+        Ok(Some(Self {
             constants: PreferenceLoss {
                 beta: preferences.beta,
                 anchor: preferences.anchor,
@@ -68,17 +69,17 @@ impl<'a> Preferring<'a> {
             lectern,
             student,
             stored,
-        })
+        }))
     }
 
-    /// The place of an example: every epoch goes through all of them in an order of its own.
-    fn drawn(&self, number: u64) -> (Place, [f64; 2]) {
-        let n = self.learned.len() as u64;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.lectern.config.seed);
-        rng.set_stream(number / n);
-        let mut order: Vec<usize> = (0..self.learned.len()).collect();
-        order.shuffle(&mut rng);
-        self.learned[order[(number % n) as usize]]
+    /// The places of examples.
+    fn drawn(&self, numbers: Range<u64>) -> Vec<(Place, [f64; 2])> {
+        let deck = Deck {
+            seed: self.lectern.config.seed,
+            n: self.learned.len(),
+        };
+        let places = deck.places(numbers).into_iter();
+        places.map(|place| self.learned[place]).collect()
     }
 }
 
@@ -89,7 +90,7 @@ impl Practice for Preferring<'_> {
         let places = if numbers.start >= VALIDATION_AT {
             self.held.clone()
         } else {
-            numbers.map(|number| self.drawn(number)).collect()
+            self.drawn(numbers)
         };
         let preferences = places.into_iter().map(|(place, reference)| {
             Ok(Preference {
@@ -102,6 +103,10 @@ impl Practice for Preferring<'_> {
         Ok(preferences)
     }
 
+    fn fixed(&self) -> Option<usize> {
+        Some(self.learned.len())
+    }
+
     fn at_once(&self) -> usize {
         self.lectern.config.micro_batch
     }
@@ -111,22 +116,33 @@ impl Practice for Preferring<'_> {
     }
 }
 
-/// What a model thinks of both continuations of preferences.
+/// What a model thinks of both continuations of preferences. None when the person asked to stop.
 fn likelihoods(
     lectern: Lectern,
     student: &Student,
     stored: &Stored,
     places: &[Place],
-) -> Result<Vec<[f64; 2]>> {
+) -> Result<Option<Vec<[f64; 2]>>> {
+    let mut likely = Vec::with_capacity(places.len());
     let batches: Vec<&[Place]> = places.chunks(lectern.config.micro_batch).collect();
-    let likely = on_device(lectern.device, &batches, |places| {
-        let sequences = places.iter().map(|place| stored.sequence(*place));
-        let sequences: Result<Vec<Sequence>> = sequences.collect();
-        let sequences = sequences.map_err(|e| Error::Training(format!("{e:#}")))?;
-        student.log_likelihoods(&Batch(&sequences))
-    });
-    let likely: Vec<Vec<[f64; 2]>> = likely.into_iter().collect::<Result<_, Error>>()?;
-    Ok(likely.concat())
+    for batches in batches.chunks(CHUNK as usize) {
+        if lectern.live.interrupted() {
+            return Ok(None);
+        }
+        let (at, all) = (likely.len(), places.len());
+        let state = format!("what the model thinks of them already, {at} of {all} preferences");
+        lectern.live.report(&lectern.settings.name, 0, &state);
+        let thought = on_device(lectern.device, batches, |places| {
+            let sequences = places.iter().map(|place| stored.sequence(*place));
+            let sequences: Result<Vec<Sequence>> = sequences.collect();
+            let sequences = sequences.map_err(|e| Error::Training(format!("{e:#}")))?;
+            student.log_likelihoods(&Batch(&sequences))
+        });
+        for thought in thought {
+            likely.extend(thought?);
+        }
+    }
+    Ok(Some(likely))
 }
 
 fn write(path: &Path, likely: &[[f64; 2]]) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Rows of numbers on disk, written once and read by place: what frozen layers computed.
 //!
-//! The file is a plain row after row, little-endian; beside it lies an index, which is written last
-//! and without which the rows count as unfinished.
+//! The file is a plain row after row, little-endian; beside it lies an index, which tells how many rows are on the disk
+//! for good, and whether they are all. What stands behind them is of an interrupted run, and is written anew.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -44,6 +44,26 @@ struct Index {
     dtype: RowType,
     width: usize,
     rows: usize,
+    /// Whether no more are to come.
+    whole: bool,
+}
+
+impl Index {
+    /// What is written beside rows, if anything.
+    fn read(path: &Path) -> Result<Option<Self>> {
+        let beside = index_path(path);
+        let text = match std::fs::read_to_string(&beside) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(|| format!("cannot read {}", beside.display()))?,
+        };
+        let index = serde_json::from_str(&text).with_context(|| beside.display().to_string())?;
+        Ok(Some(index))
+    }
+
+    /// The bytes of all rows.
+    fn bytes(&self) -> usize {
+        self.rows * self.width * self.dtype.dtype().size_in_bytes()
+    }
 }
 
 fn index_path(path: &Path) -> PathBuf {
@@ -58,19 +78,40 @@ pub(super) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins the file anew.
-    pub(super) fn create(path: &Path, dtype: RowType, width: usize) -> Result<Self> {
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    /// Begins a file, or goes on with one that an interrupted run left.
+    pub(super) fn begin(path: &Path, dtype: RowType, width: usize) -> Result<Self> {
+        let fresh = Index {
+            dtype,
+            width,
+            rows: 0,
+            whole: false,
+        };
+        let alike = |before: &Index| before.dtype == dtype && before.width == width;
+        let index = Index::read(path)?.filter(alike).unwrap_or(fresh);
+        let open = || -> std::io::Result<(File, Index)> {
+            let mut options = OpenOptions::new();
+            let mut file = options
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .open(path)?;
+            let there = file.metadata()?.len() >= index.bytes() as u64;
+            let index = if there { index } else { fresh };
+            file.set_len(index.bytes() as u64)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok((file, index))
+        };
+        let (file, index) = open().with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             file: BufWriter::new(file),
-            index: Index {
-                dtype,
-                width,
-                rows: 0,
-            },
+            index,
         })
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.index.rows
     }
 
     /// Appends rows.
@@ -110,15 +151,21 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Ends the file, and opens it for reading.
-    pub(super) fn finish(mut self) -> Result<Rows> {
-        let ended = self
+    /// Puts what was written on the disk for good.
+    pub(super) fn keep(&mut self) -> Result<()> {
+        let kept = self
             .file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all());
-        ended.with_context(|| format!("cannot write {}", self.path.display()))?;
+        kept.with_context(|| format!("cannot write {}", self.path.display()))?;
         let index = serde_json::to_vec(&self.index)?;
-        whole_file::write(&index_path(&self.path), &index)?;
+        whole_file::write(&index_path(&self.path), &index)
+    }
+
+    /// Ends the file, and opens it for reading.
+    pub(super) fn finish(mut self) -> Result<Rows> {
+        self.index.whole = true;
+        self.keep()?;
         Rows::open(&self.path)?.context("rows that were written are not there")
     }
 }
@@ -132,14 +179,9 @@ pub(super) struct Rows {
 impl Rows {
     /// The rows of a file; `None` where they were never finished.
     pub(super) fn open(path: &Path) -> Result<Option<Self>> {
-        let beside = index_path(path);
-        if !beside.exists() {
+        let Some(index) = Index::read(path)?.filter(|index| index.whole) else {
             return Ok(None);
-        }
-        let text = std::fs::read_to_string(&beside);
-        let text = text.with_context(|| format!("cannot read {}", beside.display()))?;
-        let index: Index =
-            serde_json::from_str(&text).with_context(|| beside.display().to_string())?;
+        };
         let read = || format!("cannot read {}", path.display());
         let file = File::open(path).with_context(read)?;
         #[expect(
@@ -147,21 +189,16 @@ impl Rows {
             reason = "the folder belongs to this process alone, which holds its lock, and the file is written no more"
         )]
         let map = unsafe { Mmap::map(&file) }.with_context(read)?;
-        let expected = index.rows * index.width * index.dtype.dtype().size_in_bytes();
+        let expected = index.bytes();
         if map.len() != expected {
             bail!(
                 "{}: it has {} bytes, expected {expected}\nhint: delete it and {}, and run again",
                 path.display(),
                 map.len(),
-                beside.display()
+                index_path(path).display()
             );
         }
         Ok(Some(Self { map, index }))
-    }
-
-    /// How many rows there are.
-    pub(super) fn len(&self) -> usize {
-        self.index.rows
     }
 
     /// The rows at these places, as `f32`.
@@ -215,11 +252,11 @@ mod tests {
         let rows = Tensor::arange(0f32, 12.0, &Device::Cpu)?.reshape((4, 3))?;
         for dtype in [RowType::F16, RowType::Bf16, RowType::F32] {
             let path = dir.path().join("kept.rows");
-            let mut writer = RowWriter::create(&path, dtype, 3)?;
+            let mut writer = RowWriter::begin(&path, dtype, 3)?;
             writer.push(&rows.narrow(0, 0, 1)?)?;
             writer.push(&rows.narrow(0, 1, 3)?)?;
             let kept = writer.finish()?;
-            assert_eq!(kept.len(), 4);
+            assert_eq!(kept.index.rows, 4);
             let got = kept.at([3, 0].into_iter())?.to_vec2::<f32>()?;
             assert_eq!(got, [[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]);
             assert!(kept.at([4].into_iter()).is_err());
@@ -230,13 +267,36 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupted_writer_goes_on_behind_what_it_kept() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("kept.rows");
+        let rows = Tensor::arange(0f32, 8.0, &Device::Cpu)?.reshape((4, 2))?;
+        let mut writer = RowWriter::begin(&path, RowType::F16, 2)?;
+        writer.push(&rows.narrow(0, 0, 2)?)?;
+        writer.keep()?;
+        // On the disk, but not for good.
+        writer.push(&(rows.narrow(0, 0, 1)? + 100.0)?)?;
+        writer.file.flush()?;
+        drop(writer);
+        assert!(Rows::open(&path)?.is_none());
+        let mut writer = RowWriter::begin(&path, RowType::F16, 2)?;
+        assert_eq!(writer.rows(), 2);
+        writer.push(&rows.narrow(0, 2, 2)?)?;
+        let kept = writer.finish()?.at(0..4)?;
+        assert_eq!(kept.to_vec2::<f32>()?, rows.to_vec2::<f32>()?);
+        // Rows of another form are no beginning of these.
+        assert_eq!(RowWriter::begin(&path, RowType::F32, 2)?.rows(), 0);
+        Ok(())
+    }
+
+    #[test]
     fn cut_off_rows_and_those_beyond_the_type_are_errors() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("kept.rows");
         let large = Tensor::new(&[[1e6f32]], &Device::Cpu)?;
-        let error = RowWriter::create(&path, RowType::F16, 1)?.push(&large);
+        let error = RowWriter::begin(&path, RowType::F16, 1)?.push(&large);
         assert!(error.unwrap_err().to_string().contains("bf16"));
-        let mut writer = RowWriter::create(&path, RowType::Bf16, 1)?;
+        let mut writer = RowWriter::begin(&path, RowType::Bf16, 1)?;
         assert!(Rows::open(&path)?.is_none(), "unfinished rows do not count");
         writer.push(&large)?;
         drop(writer.finish()?);

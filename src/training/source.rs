@@ -1,13 +1,16 @@
 //! Where the preferences of a stage come from: drawn by the teacher, or read from a file.
 
 use std::ops::Range;
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::contrast::{Contrast, Contrasts};
-use super::given_pairs::PairWriter;
+use super::given_pairs::{PairWriter, rewarded};
 use super::practice::Lectern;
 use super::stage::{VALIDATION, VALIDATION_AT};
+use super::stage_config::StageConfig;
+use crate::panel::MEMBERS;
 use crate::preferences::{self, PreferencePair};
 
 /// A source of preferences.
@@ -15,7 +18,7 @@ pub(super) enum Source<'a> {
     /// Drawn.
     Drawn(Lectern<'a>, Contrasts<'a>),
     /// Read.
-    File(Lectern<'a>, Vec<PreferencePair>),
+    File(Lectern<'a>, &'a Path, Vec<PreferencePair>),
 }
 
 impl<'a> Source<'a> {
@@ -24,7 +27,8 @@ impl<'a> Source<'a> {
         let settings = lectern.settings;
         let file = settings.preferences.as_ref().and_then(|p| p.file.as_ref());
         if let Some(file) = file {
-            return Ok(Self::File(lectern, apart(preferences::read(file)?.0)));
+            let pairs = apart(preferences::read(file)?.0);
+            return Ok(Self::File(lectern, file, pairs));
         }
         let contrasts = Contrasts::new(lectern.scribe, settings.kind.reward())?;
         Ok(Self::Drawn(lectern, contrasts))
@@ -37,7 +41,7 @@ impl<'a> Source<'a> {
                 let cases = lectern.settings.preferences.as_ref().map_or(0, |p| p.cases);
                 (0..cases, VALIDATION_AT..VALIDATION_AT + VALIDATION)
             }
-            Self::File(_, pairs) => {
+            Self::File(_, _, pairs) => {
                 let all = pairs.len() as u64;
                 let learned = all.saturating_sub(held(pairs.len()) as u64);
                 (0..learned, learned..all)
@@ -54,7 +58,7 @@ impl<'a> Source<'a> {
                 } = lectern;
                 teacher.contrasts(contrasts, settings, number)
             }
-            Self::File(lectern, pairs) => {
+            Self::File(lectern, file, pairs) => {
                 let pair = pairs
                     .get(number as usize)
                     .context("there is no such pair")?;
@@ -64,10 +68,63 @@ impl<'a> Source<'a> {
                     image_tokens: lectern.scribe.image_tokens(),
                     reward: lectern.settings.kind.reward(),
                 };
-                writer.contrasts(pair, &lectern.settings.member_places())
+                let members = lectern.settings.member_places();
+                let written = writer.contrasts(pair, &members);
+                written.with_context(|| line(file, pair))
             }
         }
     }
+
+    /// Refuses a file of which a stage cannot learn, before anything is computed: images that are not there, reward
+    /// tokens that its kind does not want or lacks, too few pairs of a member.
+    pub(super) fn check(&self) -> Result<()> {
+        let Self::File(lectern, file, pairs) = self else {
+            return Ok(());
+        };
+        let settings = lectern.settings;
+        for pair in pairs {
+            let image = preferences::there(pair.image.as_deref());
+            let rewarded = image.and_then(|()| rewarded(pair, settings.kind.reward()));
+            rewarded.with_context(|| line(file, pair))?;
+        }
+        let (learned, held) = self.numbers();
+        for member in settings.member_places() {
+            let of = |numbers: Range<u64>| {
+                let pairs = &pairs[numbers.start as usize..numbers.end as usize];
+                let own = pairs
+                    .iter()
+                    .filter(|p| p.member.is_none_or(|m| m == member));
+                own.count()
+            };
+            enough(settings, member, of(learned.clone()), of(held.clone()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a pair stands.
+fn line(file: &Path, pair: &PreferencePair) -> String {
+    format!("{}, line {}", file.display(), pair.line)
+}
+
+/// Every member that learns must have something to learn from, and something to validate by.
+pub(super) fn enough(
+    settings: &StageConfig,
+    member: usize,
+    learned: usize,
+    held: usize,
+) -> Result<()> {
+    if learned > 0 && held > 0 {
+        return Ok(());
+    }
+    bail!(
+        "stage {}: {held} of {} preferences of {} validate, which leaves too few\n\
+         hint: give more `cases` or a longer `file` in [stages.preferences], other \
+         `negatives`, or name the members that learn in `members`",
+        settings.name,
+        learned + held,
+        MEMBERS[member]
+    )
 }
 
 /// How many pairs of a file validate.

@@ -22,7 +22,7 @@ use super::evaluations::Evaluations;
 use super::metrics::{Journal, Window, in_words, share};
 use super::practice::{Lectern, Practice, Seeing, Writing};
 use super::preferring::Preferring;
-use super::stage_config::StageKind;
+use super::stage_config::{StageKind, checkpoint};
 use super::stored::Stored;
 use crate::files::whole_file;
 
@@ -68,7 +68,7 @@ struct Course {
 impl Stage<'_> {
     /// Where the finished weights are.
     pub(super) fn checkpoint(&self) -> PathBuf {
-        self.file("safetensors")
+        checkpoint(self.out, &self.name)
     }
 
     /// Trains from what `start` reads, or goes on where an interrupted run stood. It is read once more in the end
@@ -99,13 +99,25 @@ impl Stage<'_> {
                 self.practise(&Seeing { lectern, observer }, learner)
             }
             StageKind::Align | StageKind::Sft | StageKind::Heads => {
+                let mut given = Evaluations::open(lectern, self.member)?;
+                let mut depth = config.trunk_layers;
+                if let Some(given) = &mut given {
+                    if !given.keep(&vb, self.out, &self.name)? {
+                        return Ok(false);
+                    }
+                    depth = given.depth().unwrap_or(depth);
+                }
                 let writing = Writing {
                     lectern,
-                    student: student(config.trunk_layers)?,
+                    student: student(depth)?,
                     member: self.member,
-                    given: Evaluations::open(lectern, self.member)?,
+                    given,
                 };
-                self.practise(&writing, learner)
+                let ended = self.practise(&writing, learner)?;
+                match writing.given {
+                    Some(given) if ended => given.remove().map(|()| true),
+                    _ => Ok(ended),
+                }
             }
             StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
                 let stored = self.stored.context("preferences without their store")?;
@@ -113,6 +125,9 @@ impl Stage<'_> {
                 let references = self.file("reference.safetensors");
                 let preferring =
                     Preferring::new(lectern, student, stored, self.member, &references)?;
+                let Some(preferring) = preferring else {
+                    return Ok(false);
+                };
                 let ended = self.practise(&preferring, learner)?;
                 if ended {
                     remove(&references)?;
@@ -130,14 +145,8 @@ impl Stage<'_> {
         let Lectern {
             config, settings, ..
         } = self.lectern;
-        let trained = self.trained(&parameters);
-        self.check_frozen(&parameters)?;
-        if trained.is_empty() {
-            bail!(
-                "stage {}: everything is frozen, nothing is left to train",
-                self.name
-            );
-        }
+        let mut trained = parameters.trainable();
+        trained.retain(|(name, _)| settings.owns(name));
         let optimizer = self.optimizer(trained, start)?;
         let schedule = Schedule {
             peak: settings.rate,
@@ -210,7 +219,7 @@ impl Stage<'_> {
 
     fn steps(&self, practice: &impl Practice, course: &mut Course) -> Result<()> {
         let Lectern { settings, live, .. } = self.lectern;
-        let mut journal = Journal::open(self.out, &self.name)?;
+        let mut journal = Journal::open(self.out, &self.name, course.trainer.steps())?;
         let running = self.file("running.safetensors");
         live.stage(&self.name, course.trainer.steps(), settings.steps);
         if settings.warmup >= settings.steps {
@@ -218,6 +227,13 @@ impl Stage<'_> {
                 "{}: the rate is warmed up in {} steps, of which there are {}, so that it is never reached\n\
                  hint: `warmup = N` in the stage",
                 self.name, settings.warmup, settings.steps
+            ));
+        }
+        if let Some(n) = practice.fixed().filter(|n| *n < settings.batch) {
+            live.note(&format!(
+                "{}: a step has {} examples, of which there are {n}, so that each comes more than once in it\n\
+                 hint: a smaller `batch` in the stage, or more data",
+                self.name, settings.batch
             ));
         }
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
@@ -264,41 +280,6 @@ impl Stage<'_> {
             );
         }
         Ok(examples)
-    }
-
-    /// The parameters of this stage: what a layer loaded and is not frozen. Weights of other
-    /// stages (the observer's, say) may lie in the same checkpoint; they get no gradient.
-    fn trained(&self, parameters: &Parameters) -> Vec<(String, Var)> {
-        let encoder = self.lectern.settings.kind == StageKind::Encoder;
-        let own = |name: &str| {
-            let tower = name.starts_with("model.vision_tower.");
-            let unused = name.contains("post_layernorm");
-            !unused
-                && (name.starts_with("observer.") == encoder || tower)
-                && (!encoder || tower || name.starts_with("observer."))
-        };
-        parameters
-            .trainable()
-            .into_iter()
-            .filter(|(name, _)| own(name))
-            .collect()
-    }
-
-    /// A name that freezes nothing is a misspelt one; that of an encoder's classifiers may be there
-    /// before they are.
-    fn check_frozen(&self, parameters: &Parameters) -> Result<()> {
-        let names: Vec<String> = parameters.all().into_iter().map(|(name, _)| name).collect();
-        for beginning in &self.lectern.settings.frozen {
-            let freezes = names.iter().any(|name| name.starts_with(beginning));
-            if !freezes && !beginning.starts_with("observer.") {
-                bail!(
-                    "stage {}: frozen names {beginning:?}, with which no weight begins\n\
-                     hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
-                    self.name
-                );
-            }
-        }
-        Ok(())
     }
 
     /// The loss on examples that are never trained on; the weights are kept where it is the lowest.

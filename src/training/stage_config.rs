@@ -1,5 +1,7 @@
 //! One stage of a training: what it learns, from what, and what stays as it is.
 
+use std::path::{Path, PathBuf};
+
 use acem3_experts::decoder::DecoderConfig;
 use acem3_experts::train::Lora;
 use anyhow::{Result, anyhow, bail};
@@ -142,6 +144,34 @@ impl StageConfig {
         (0..MEMBERS.len()).filter(|i| named(MEMBERS[*i])).collect()
     }
 
+    /// Who learns, one after the other, and what each one's files are called; `None` for all members as one.
+    pub(super) fn learners(&self) -> Vec<(Option<usize>, String)> {
+        if !self.by_member() {
+            return vec![(None, self.name.clone())];
+        }
+        let places = self.member_places().into_iter();
+        let named = |i: usize| (Some(i), format!("{}.{}", self.name, MEMBERS[i]));
+        places.map(named).collect()
+    }
+
+    /// Whether all that it leaves lies in a folder.
+    pub(super) fn is_finished(&self, out: &Path) -> bool {
+        let left = |(_, name): &(Option<usize>, String)| checkpoint(out, name).exists();
+        self.learners().iter().all(left)
+    }
+
+    /// Whether a weight is one that a stage of this kind trains if it is not frozen. Those of other stages (the
+    /// observer's, say) may lie in the same checkpoint; they get no gradient.
+    pub(super) fn owns(&self, name: &str) -> bool {
+        let tower = name.starts_with("model.vision_tower.");
+        let observes = name.starts_with("observer.");
+        let unused = name.contains("post_layernorm");
+        match self.kind {
+            StageKind::Encoder => (tower || observes) && !unused,
+            _ => !observes && !unused,
+        }
+    }
+
     /// Steps between validations.
     pub(super) fn validation(&self) -> u64 {
         let eighth = self.steps.div_ceil(8);
@@ -238,6 +268,13 @@ impl StageConfig {
         if self.evaluations.is_some() && !writes {
             bail!("[stages.evaluations] belongs to a stage of kind \"sft\" or \"heads\"");
         }
+        let stores = self.evaluations.as_ref().is_some_and(|e| e.store.is_some());
+        if stores && self.cut(layers) == Cut::Pixels {
+            bail!(
+                "[stages.evaluations]: store keeps what frozen layers compute, and the vision tower is not frozen\n\
+                 hint: `frozen_layers = N` freezes N layers of the decoder and all before them; or leave store out"
+            );
+        }
         if self.rewarded && !writes {
             bail!(
                 "rewarded belongs to a stage of kind \"sft\" or \"heads\"\n\
@@ -268,6 +305,21 @@ pub(super) enum Cut {
     Features,
     /// So many layers of the decoder are, and all before them.
     Trunk(usize),
+}
+
+impl Cut {
+    /// Layers of the decoder that are frozen.
+    pub(super) fn depth(self) -> usize {
+        match self {
+            Self::Trunk(depth) => depth,
+            Self::Features | Self::Pixels => 0,
+        }
+    }
+}
+
+/// Where the weights of a finished stage lie, whose files are called `name`.
+pub(super) fn checkpoint(out: &Path, name: &str) -> PathBuf {
+    out.join(format!("{name}.safetensors"))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -1,23 +1,16 @@
-//! What the frozen part of a model makes of preferences, computed once: by every epoch and every
-//! member it is only read.
+//! The preferences of a stage with what its frozen part makes of them: every epoch and every member only reads it.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use acem3_experts::Error;
-use acem3_experts::train::{Batch, Given, Parameters, Sequence, Student, on_device};
+use acem3_experts::train::{Parameters, Sequence};
 use anyhow::{Result, bail};
-use candle::Tensor;
 
 use super::contrast::Contrast;
+use super::kept::{CHUNK, Keeper, Kept, rows_file};
 use super::practice::{Lectern, drawn, fits};
-use super::rows::{RowWriter, Rows};
-use super::source::Source;
-use super::stage_config::{Cut, StageConfig};
-use crate::panel::MEMBERS;
-
-/// Cases that are drawn and computed at a time.
-const CHUNK: u64 = 64;
+use super::source::{Source, enough};
+use super::stage_config::StageConfig;
 
 /// One preference: a case, and the two branches of its sequence.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +21,11 @@ pub(super) struct Place {
 
 /// The preferences of a stage.
 pub(super) struct Stored {
-    cut: Cut,
-    contrasts: Vec<Contrast>,
-    /// Where the rows of each case begin.
-    starts: Vec<usize>,
+    kept: Kept,
+    /// Who learns from each case.
+    members: Vec<Vec<usize>>,
     /// How many of the cases are trained on; the others validate.
     trained: usize,
-    rows: Option<Rows>,
-    path: PathBuf,
 }
 
 impl Stored {
@@ -47,154 +37,72 @@ impl Stored {
         out: &Path,
     ) -> Result<Option<Self>> {
         let Lectern {
-            config, settings, ..
+            config,
+            settings,
+            live,
+            ..
         } = lectern;
         let Some(preferences) = &settings.preferences else {
             bail!("stage {}: it has no preferences", settings.name);
         };
-        let cut = settings.cut(config.model.decoder.num_hidden_layers);
-        let path = out.join(format!("{}.rows", settings.name));
-        let mut stored = Self {
-            cut,
-            contrasts: Vec::new(),
-            starts: Vec::new(),
-            trained: 0,
-            rows: Rows::open(&path)?,
-            path,
-        };
-        let width = match cut {
-            Cut::Trunk(_) => config.model.decoder.hidden_size,
-            Cut::Features => config.model.vision.hidden_size,
-            Cut::Pixels => 0,
-        };
-        let mut writer = match (cut, &stored.rows) {
-            (Cut::Pixels, _) | (_, Some(_)) => None,
-            _ => Some(RowWriter::create(&stored.path, preferences.store, width)?),
-        };
+        let file = (rows_file(out, &settings.name), preferences.store);
         let vb = lectern.placed(start)?.builder();
-        let student = Student::load(&vb, &config.model, stored.depth())?;
+        let mut keeper = Keeper::begin(lectern, &vb, file)?;
+        let (mut members, mut trained) = (Vec::new(), 0);
         let source = Source::open(lectern)?;
         let (learned, held) = source.numbers();
         for chunk in chunks(learned.clone()).chain(chunks(held)) {
-            if lectern.live.interrupted() {
+            if live.interrupted() {
                 return Ok(None);
             }
             let training = chunk.start < learned.end;
-            if let (Some(_), true) = (&writer, training) {
+            if keeper.computes() && training {
                 let state = format!(
                     "the frozen part is computed, {} of {} cases",
                     chunk.start, learned.end
                 );
-                lectern.live.report(&settings.name, 0, &state);
+                live.report(&settings.name, 0, &state);
             }
+            let context = config.model.decoder.max_position_embeddings;
             let cases = drawn(chunk, |number| source.contrasts(number))?;
-            stored.add(
-                lectern,
-                &student,
-                cases.into_iter().flatten(),
-                writer.as_mut(),
-            )?;
+            let cases = cases.into_iter().flatten();
+            let fitting = cases.filter(|case| fits(&case.sequence, context, live));
+            let (sequences, learning): (Vec<_>, Vec<_>) =
+                fitting.map(|case| (case.sequence, case.members)).unzip();
+            keeper.add(sequences)?;
+            members.extend(learning);
             if training {
-                stored.trained = stored.contrasts.len();
+                trained = members.len();
             }
         }
-        if let Some(writer) = writer {
-            stored.rows = Some(writer.finish()?);
-        }
+        let stored = Self {
+            kept: keeper.finish()?,
+            members,
+            trained,
+        };
         stored.check(settings)?;
         Ok(Some(stored))
     }
 
-    /// Takes cases in, and writes their rows where they are wanted.
-    fn add(
-        &mut self,
-        lectern: Lectern,
-        student: &Student,
-        cases: impl Iterator<Item = Contrast>,
-        writer: Option<&mut RowWriter>,
-    ) -> Result<()> {
-        let context = lectern.config.model.decoder.max_position_embeddings;
-        let fits = |case: &Contrast| fits(&case.sequence, context, lectern.live);
-        let cases: Vec<Contrast> = cases.filter(fits).collect();
-        if let Some(writer) = writer {
-            let sequences: Vec<Sequence> = cases.iter().map(|c| c.sequence.clone()).collect();
-            for rows in on_device(lectern.device, &sequences, |s| self.computed(student, s)) {
-                if let Some(rows) = rows? {
-                    writer.push(&rows)?;
-                }
-            }
-        }
-        for mut case in cases {
-            let last = self.starts.last().copied().unwrap_or(0);
-            let before = self
-                .contrasts
-                .last()
-                .map_or(0, |c| self.rows_of(&c.sequence, student));
-            self.starts.push(last + before);
-            if self.cut != Cut::Pixels {
-                case.sequence.given = Given::Text;
-            }
-            self.contrasts.push(case);
-        }
-        Ok(())
-    }
-
-    /// What the frozen part makes of a case.
-    fn computed(&self, student: &Student, sequence: &Sequence) -> Result<Option<Tensor>, Error> {
-        match (self.cut, &sequence.given) {
-            (Cut::Trunk(_), _) => {
-                let batch = [sequence.clone()];
-                Ok(student.trunk_top(&Batch(&batch))?.pop())
-            }
-            (Cut::Features, Given::Pixels(pixels)) => {
-                let features = student.features(std::slice::from_ref(pixels))?;
-                Ok(Some(features.detach().squeeze(0)?))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// How many rows a case has.
-    fn rows_of(&self, sequence: &Sequence, student: &Student) -> usize {
-        match self.cut {
-            Cut::Trunk(_) => sequence.len(),
-            Cut::Features if sequence.image_at.is_some() => student.image_rows(),
-            Cut::Features | Cut::Pixels => 0,
-        }
-    }
-
-    /// Every member that learns must have something to learn from, and something to validate by.
+    /// What fits into the context must be enough for every member.
     fn check(&self, settings: &StageConfig) -> Result<()> {
         for member in settings.member_places() {
             let (learned, held) = self.places(Some(member));
-            if learned.is_empty() || held.is_empty() {
-                bail!(
-                    "stage {}: {} of {} preferences of {} validate, which leaves too few\n\
-                     hint: give more `cases` or a longer `file` in [stages.preferences], other \
-                     `negatives`, or name the members that learn in `members`",
-                    settings.name,
-                    held.len(),
-                    learned.len() + held.len(),
-                    MEMBERS[member]
-                );
-            }
+            enough(settings, member, learned.len(), held.len())?;
         }
         Ok(())
     }
 
     /// Layers of the decoder that the frozen part has.
     pub(super) fn depth(&self) -> usize {
-        match self.cut {
-            Cut::Trunk(depth) => depth,
-            Cut::Features | Cut::Pixels => 0,
-        }
+        self.kept.depth()
     }
 
     /// The preferences of a member, or of all: those to learn, and those that validate.
     pub(super) fn places(&self, member: Option<usize>) -> (Vec<Place>, Vec<Place>) {
         let of = |cases: Range<usize>| {
             let cases = cases.flat_map(|case| {
-                let members = self.contrasts[case].members.iter().enumerate();
+                let members = self.members[case].iter().enumerate();
                 let wanted = members.filter(move |(_, m)| member.is_none_or(|only| only == **m));
                 wanted.map(move |(i, _)| Place {
                     case,
@@ -203,38 +111,17 @@ impl Stored {
             });
             cases.collect()
         };
-        (of(0..self.trained), of(self.trained..self.contrasts.len()))
+        (of(0..self.trained), of(self.trained..self.members.len()))
     }
 
     /// The sequence of a preference: branch 1 is preferred, branch 2 rejected.
     pub(super) fn sequence(&self, place: Place) -> Result<Sequence> {
-        let whole = &self.contrasts[place.case].sequence;
-        let (mut part, kept) = whole.part(&place.branches)?;
-        let start = self.starts[place.case];
-        match (self.cut, &self.rows) {
-            (Cut::Trunk(_), Some(rows)) => {
-                let kept = kept.into_iter().map(|place| start + place as usize);
-                part.given = Given::Hidden(rows.at(kept)?);
-            }
-            (Cut::Features, Some(rows)) if part.image_at.is_some() => {
-                let end = self
-                    .starts
-                    .get(place.case + 1)
-                    .copied()
-                    .unwrap_or(rows.len());
-                part.given = Given::Features(rows.at(start..end)?);
-            }
-            _ => {}
-        }
-        Ok(part)
+        self.kept.part(place.case, &place.branches)
     }
 
     /// Removes what was computed.
     pub(super) fn remove(self) -> Result<()> {
-        match self.rows {
-            Some(rows) => rows.remove(&self.path),
-            None => Ok(()),
-        }
+        self.kept.remove()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::terminal::interrupt::Interrupt;
 
 mod given;
 mod halved;
+mod kept;
 
 const CONFIG: &str = concat!(
     include_str!("../../tests/tiny.toml"),
@@ -194,7 +195,7 @@ fn adapters_of_weights_that_are_not_there_yet_are_refused() {
     let error = run(&config, dir.path(), &Interrupt::default()).unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.contains("stage sft: lora: there is no weight `q_proj`"),
+        error.contains("stage sft: [stages.lora]: there is no weight"),
         "{error}"
     );
     assert!(error.contains("hint: an adapter changes"), "{error}");

@@ -43,7 +43,14 @@ pub fn save_checkpoint(
     let made = fs::File::create(&partial).and_then(|file| file.metadata());
     let readers = made.map_err(|e| failed(&partial, &e))?.permissions();
     candle::safetensors::save(&tensors, &partial).map_err(|e| failed(&partial, &e))?;
-    fs::set_permissions(&partial, readers).map_err(|e| failed(&partial, &e))?;
+    // On the disk before it takes the old one's place: a power cut leaves one of the two.
+    let kept = fs::set_permissions(&partial, readers).and_then(|()| {
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&partial)?
+            .sync_all()
+    });
+    kept.map_err(|e| failed(&partial, &e))?;
     fs::rename(&partial, path).map_err(|e| failed(path, &e))
 }
 

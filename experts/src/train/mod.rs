@@ -13,6 +13,7 @@ mod sequence;
 mod student;
 mod tape;
 mod trainer;
+mod weight_names;
 
 pub use adamw::{AdamW, AdamWConfig};
 pub use checkpoint::{load_checkpoint, save_checkpoint};
@@ -26,3 +27,4 @@ pub use sequence::{Sequence, Target};
 pub use student::{Batch, Student};
 pub use tape::Tape;
 pub use trainer::{Loss, StepReport, Trainer, in_parallel, on_device};
+pub use weight_names::weight_names;

@@ -1,6 +1,8 @@
 //! One optimisation step: shards in parallel, gradients summed, clipped and applied.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use candle::backprop::GradStore;
@@ -140,9 +142,10 @@ impl Trainer {
                 total.add(gradients(shard)?);
             }
         } else {
-            for shard in in_parallel(shards, gradients) {
+            in_order(shards, gradients, |shard| {
                 total.add(shard?);
-            }
+                Ok(())
+            })?;
         }
         self.apply(&total)
     }
@@ -252,36 +255,69 @@ pub fn in_parallel<S: Sync, T: Send>(
     items: &[S],
     work: impl Fn(&S) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
+    let mut results = Vec::with_capacity(items.len());
+    let ended = in_order(items, work, |result| {
+        results.push(result);
+        Ok(())
+    });
+    results.extend(ended.err().map(Err));
+    results
+}
+
+/// The same, each result being taken as soon as all before it are: of results that are only added up, those of a few
+/// items are in memory at a time. What `take` refuses ends the work.
+fn in_order<S: Sync, T: Send>(
+    items: &[S],
+    work: impl Fn(&S) -> Result<T, Error> + Sync,
+    mut take: impl FnMut(Result<T, Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let workers = thread::available_parallelism()
         .map_or(1, usize::from)
         .min(items.len());
     let next = AtomicUsize::new(0);
-    let run = || {
-        let mut done = Vec::new();
+    let (done, results) = mpsc::channel();
+    let run = |done: mpsc::Sender<(usize, Result<T, Error>)>| {
         while let Some((i, item)) =
             Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
         {
-            done.push((i, work(item)));
+            if done.send((i, work(item))).is_err() {
+                return;
+            }
         }
-        done
     };
-    let mut results: Vec<(usize, Result<T, Error>)> = thread::scope(|scope| {
-        let handles: Vec<_> = (0..workers)
-            .map(|_| scope.spawn(|| single_threaded(run)))
-            .collect();
-        handles
-            .into_iter()
-            .flat_map(|h| h.join().unwrap_or_default())
-            .collect()
-    });
-    results.sort_by_key(|(i, _)| *i);
-    if results.len() < items.len() {
-        results.push((
-            items.len(),
-            Err(Error::Training("a worker stopped".to_owned())),
-        ));
+    thread::scope(|scope| {
+        let spawn = |_| {
+            let done = done.clone();
+            let run = &run;
+            scope.spawn(move || single_threaded(|| run(done)))
+        };
+        let handles: Vec<_> = (0..workers).map(spawn).collect();
+        drop(done);
+        let ended = taken(results, items.len(), &mut take);
+        // A worker that has panicked has sent nothing, which is an error already.
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+        ended
+    })
+}
+
+/// Takes results in the order of their numbers, of which there are so many.
+fn taken<T>(
+    results: mpsc::Receiver<(usize, Result<T, Error>)>,
+    n: usize,
+    take: &mut impl FnMut(Result<T, Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut early, mut next) = (BTreeMap::new(), 0);
+    for (i, result) in results {
+        early.insert(i, result);
+        while let Some(result) = early.remove(&next) {
+            take(result)?;
+            next += 1;
+        }
     }
-    results.into_iter().map(|(_, result)| result).collect()
+    if next < n {
+        return Err(Error::Training("a worker stopped".to_owned()));
+    }
+    Ok(())
 }
 
 fn single_threaded<T: Send>(work: impl FnOnce() -> T + Send) -> T {

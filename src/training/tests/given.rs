@@ -36,6 +36,7 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
     stage.evaluations = Some(EvaluationConfig {
         file: plan.out.join("preferences.jsonl"),
         curriculum: false,
+        store: None,
     });
     prepared(&config, &out);
     assert!(run(&config, &out, &Interrupt::default()).unwrap());

@@ -1,0 +1,103 @@
+//! What can be known of a stage before the training's first step.
+//!
+//! A stage may begin hours after the training: a name that freezes nothing, or an image that is not there, is told at once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use acem3_experts::train::{Observer, Student, weight_names};
+use anyhow::{Result, bail};
+
+use super::evaluations::Evaluations;
+use super::practice::Lectern;
+use super::source::Source;
+use super::stage_config::{StageConfig, StageKind};
+
+/// Refuses the first stage that cannot be run.
+///
+/// `known`: the names of the weights that the training begins with; `out`: its folder.
+///
+/// # Errors
+/// Name the stage, the weights or the line of a file, and what to do.
+pub(super) fn check(lecterns: &[Lectern], known: &BTreeSet<String>, out: &Path) -> Result<()> {
+    let mut learned = !known.is_empty();
+    for &lectern in lecterns {
+        let settings = lectern.settings;
+        check_weights(lectern, known.clone())?;
+        let adapts = settings.lora.is_some();
+        if adapts && !learned {
+            bail!(
+                "stage {}: [stages.lora]: there is no weight to adapt yet\n\
+                 hint: an adapter changes what was learned before it; let a stage without one come first",
+                settings.name
+            );
+        }
+        learned |= settings.kind != StageKind::Encoder;
+        if !settings.is_finished(out) {
+            check_files(lectern)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a stage freezes is there, and leaves something to be trained.
+fn check_weights(lectern: Lectern, mut known: BTreeSet<String>) -> Result<()> {
+    let Lectern {
+        config, settings, ..
+    } = lectern;
+    let model = &config.model;
+    let observing = weight_names(&known, |vb| {
+        let classes = lectern.teacher.attribute_classes();
+        Observer::load(vb, &model.vision, model.selection, classes).map(drop)
+    })?;
+    let writing = weight_names(&known, |vb| {
+        Student::load(vb, model, config.trunk_layers).map(drop)
+    })?;
+    let loaded = match settings.kind {
+        StageKind::Encoder => &observing,
+        _ => &writing,
+    };
+    let frozen = settings.frozen();
+    let stays = |name: &&String| frozen.iter().any(|beginning| name.starts_with(beginning));
+    if !loaded
+        .iter()
+        .any(|name| settings.owns(name) && !stays(&name))
+    {
+        bail!(
+            "stage {}: everything is frozen, nothing is left to train\n\
+             hint: let `frozen` name less, or `frozen_layers` be smaller",
+            settings.name
+        );
+    }
+    known.extend(observing.iter().chain(&writing).cloned());
+    check_names(settings, &known)
+}
+
+/// A name that freezes nothing is a misspelt one.
+fn check_names(settings: &StageConfig, known: &BTreeSet<String>) -> Result<()> {
+    let freezes = |beginning: &&String| known.iter().any(|name| name.starts_with(*beginning));
+    match settings.frozen.iter().find(|beginning| !freezes(beginning)) {
+        Some(beginning) => bail!(
+            "stage {}: frozen names {beginning:?}, with which no weight begins\n\
+             hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
+            settings.name
+        ),
+        None => Ok(()),
+    }
+}
+
+/// What a stage learns from is there, and of the form that it needs.
+fn check_files(lectern: Lectern) -> Result<()> {
+    let settings = lectern.settings;
+    if settings.evaluations.is_some() {
+        for (member, _) in settings.learners() {
+            if let Some(evaluations) = Evaluations::open(lectern, member)? {
+                evaluations.check_images()?;
+            }
+        }
+    }
+    if settings.kind.prefers() {
+        Source::open(lectern)?.check()?;
+    }
+    Ok(())
+}
