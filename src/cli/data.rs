@@ -24,7 +24,7 @@ pub enum DataCommand {
     /// The right verdict on every criterion is known by rule and written as labels, so that any
     /// judge can be tested with them: does it look at the image?
     Phantoms(PhantomArgs),
-    /// Write right evaluations of phantoms, each beside a worse one, as TRL's DPO trainer reads them
+    /// Write right evaluations, of phantoms or your own, each beside a worse one, as TRL's DPO trainer reads them
     Preferences(PreferenceArgs),
     /// Rate evaluations to be learned from by some that people have rated, for a curriculum
     ///
@@ -54,6 +54,10 @@ pub struct PhantomArgs {
 /// `acem3 data preferences`.
 #[derive(Args, Clone, Debug)]
 pub struct PreferenceArgs {
+    /// Right evaluations of your own, in place of phantoms': lines of `prompt`, `completion` (or `chosen`), `images` and
+    /// `member`; each keeps to the form of its member's evaluations
+    #[arg(value_name = "FILE", conflicts_with_all = ["n", "layout"])]
+    pub evaluations: Option<PathBuf>,
     /// The folder to write `preferences.jsonl` and `images/` into
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,

@@ -13,7 +13,7 @@ use crate::cli::{
 use crate::commands::{print, unheeded};
 use crate::images::{Images, relative};
 use crate::phantoms::write;
-use crate::preferences::{PreferencePlan, evaluations, folder, rate, write_rated};
+use crate::preferences::{PreferencePlan, evaluations, folder, given, rate, write_rated};
 use crate::statistics::Bootstrap;
 use crate::summary::{plural, printable, reason_name};
 use crate::terminal::exit::Exit;
@@ -48,7 +48,11 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
         layout: args.layout.into(),
         reward_tokens: args.reward_tokens,
     };
-    let written = folder(&plan, &Interrupt::listen()?)?;
+    let interrupt = Interrupt::listen()?;
+    let written = match &args.evaluations {
+        Some(file) => given(file, &plan, &interrupt)?,
+        None => folder(&plan, &interrupt)?,
+    };
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
         print(&format!("{pairs} in {out}\n"))?;

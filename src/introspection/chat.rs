@@ -1,5 +1,7 @@
 //! Questions to a chat endpoint: the key, patience, refusals.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -27,7 +29,13 @@ pub(super) struct Chat {
     model: String,
     key: Option<String>,
     pause: Duration,
+    /// What the model has refused to be told.
+    refused: Mutex<BTreeSet<&'static str>>,
 }
+
+/// What a question says of the answer, which newer models refuse in part: they call the first `max_completion_tokens`,
+/// and choose the others themselves.
+const MANNER: [&str; 3] = ["max_tokens", "temperature", "seed"];
 
 impl Chat {
     /// A model behind an address.
@@ -42,6 +50,7 @@ impl Chat {
             model: model.to_owned(),
             key,
             pause: Duration::from_secs(1),
+            refused: Mutex::default(),
         })
     }
 
@@ -52,17 +61,9 @@ impl Chat {
 
     /// The answer to messages; later attempts are a little less certain, so that they differ.
     pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<String> {
-        let body = json!({
-            "model": self.model,
-            "messages": messages,
-            "max_tokens": TOKENS,
-            "temperature": if attempt == 0 { 0.0 } else { 0.3 },
-            "seed": attempt,
-        });
-        let body = body.to_string();
         let mut pause = self.pause;
         for left in (0..TRIES).rev() {
-            let why = match self.send(&body) {
+            let why = match self.put(messages, attempt) {
                 Ok((200, text)) => return answer(&text).with_context(|| self.url.clone()),
                 Ok((status @ (408 | 429 | 500..), text)) => {
                     format!("status {status}: {}", first_words(&text))
@@ -85,6 +86,39 @@ impl Chat {
             pause = pause.saturating_mul(4);
         }
         bail!("{}: it was not asked", self.url)
+    }
+
+    /// Puts a question, and puts it again without what is refused.
+    fn put(&self, messages: &Value, attempt: u32) -> Result<(u16, String), String> {
+        loop {
+            let (status, text) = self.send(&self.body(messages, attempt))?;
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = MANNER
+                .iter()
+                .find(|name| !refused.contains(**name) && text.contains(**name));
+            match next {
+                Some(name) if status == 400 => refused.insert(name),
+                _ => return Ok((status, text)),
+            };
+        }
+    }
+
+    fn body(&self, messages: &Value, attempt: u32) -> String {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut body = json!({"model": self.model, "messages": messages});
+        let limit = if refused.contains(MANNER[0]) {
+            "max_completion_tokens"
+        } else {
+            MANNER[0]
+        };
+        body[limit] = TOKENS.into();
+        let warmth = if attempt == 0 { 0.0 } else { 0.3 };
+        for (name, value) in [(MANNER[1], json!(warmth)), (MANNER[2], json!(attempt))] {
+            if !refused.contains(name) {
+                body[name] = value;
+            }
+        }
+        body.to_string()
     }
 
     fn send(&self, body: &str) -> Result<(u16, String), String> {

@@ -24,8 +24,10 @@ use crate::terminal::interrupt::Interrupt;
 const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
 pub(crate) const IMAGE: &str = "<image>";
+/// What the names of copied images begin with.
+pub(super) const COPIED: &str = "given-";
 /// Added to the seed, so that the dice of negatives are not those of phantoms.
-const SEED: u64 = 0x5eed_0fba_d000;
+pub(super) const SEED: u64 = 0x5eed_0fba_d000;
 
 /// What to write.
 #[derive(Clone, Debug)]
@@ -104,15 +106,14 @@ pub(crate) fn prompt_text(pieces: &[Piece]) -> String {
 /// When there is nothing to write, when the person asked to stop, when the folder holds something else, and when a file cannot
 /// be written.
 pub fn folder(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
-    if plan.n == 0 || plan.ways.is_empty() {
-        bail!("--n 0 or no --negatives: nothing to write\nhint: `--n 100` makes up to 400 pairs");
+    if plan.n == 0 {
+        bail!("--n 0: nothing to write\nhint: `--n 100` makes up to 400 pairs");
     }
-    make_room(&plan.out)?;
     let members = Members {
         branches: BranchPrompts::new(plan.layout, Rubric::built_in()?, Detail::Names)?,
         merge: MergePrompts::new(plan.layout)?,
     };
-    let (mut lines, mut written) = (String::new(), Written::default());
+    let mut pairs = Pairs::begin(plan)?;
     for index in 0..plan.n {
         interrupt.check("the folder is not complete, and the same command makes it anew")?;
         let phantom = phantom(plan.seed, index);
@@ -125,33 +126,90 @@ pub fn folder(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
             let mut rng = ChaCha8Rng::seed_from_u64(plan.seed.wrapping_add(SEED));
             rng.set_stream(index * MEMBERS.len() as u64 + i as u64);
             let (prompt, format, right) = members.lesson(i, &phantom)?;
-            let Some((wrong, ways)) = negative(&plan.ways, &right, &mut rng) else {
-                written.left_out += 1;
-                continue;
+            let positive = Positive {
+                id: format!("{id}-{member}"),
+                member: i,
+                image: Some(image.clone()),
+                prompt,
+                format,
+                right,
             };
-            let lead = |i: usize| {
-                if plan.reward_tokens {
-                    REWARD_TOKENS[i]
-                } else {
-                    ""
-                }
-            };
-            let line = json!({
-                "id": format!("{id}-{member}"),
-                "member": member,
-                "images": [image],
-                "prompt": prompt,
-                "chosen": format!("{}{}", lead(0), prompt_text(&format.pieces(&right))),
-                "rejected": format!("{}{}", lead(1), prompt_text(&format.pieces(&wrong))),
-                "negatives": ways,
-            });
-            writeln!(lines, "{line}")?;
-            written.pairs += 1;
+            pairs.add(&positive, &mut rng)?;
         }
     }
-    // Last, and whole: where the file is, the images are.
-    whole_file::write(&plan.out.join(FILE), lines.as_bytes())?;
-    Ok(written)
+    pairs.finish()
+}
+
+/// A right evaluation.
+pub(super) struct Positive {
+    /// What the pair is called.
+    pub(super) id: String,
+    /// The place of the member that writes it.
+    pub(super) member: usize,
+    /// The image in the folder.
+    pub(super) image: Option<String>,
+    /// What it answers.
+    pub(super) prompt: String,
+    /// Its form.
+    pub(super) format: Format,
+    /// What it says.
+    pub(super) right: Ratings,
+}
+
+/// The pairs of a folder on their way to it.
+pub(super) struct Pairs<'a> {
+    plan: &'a PreferencePlan,
+    lines: String,
+    written: Written,
+}
+
+impl<'a> Pairs<'a> {
+    /// Makes room for them.
+    pub(super) fn begin(plan: &'a PreferencePlan) -> Result<Self> {
+        if plan.ways.is_empty() {
+            bail!("no --negatives: nothing would be worse\nhint: leave it out for all ways");
+        }
+        make_room(&plan.out)?;
+        Ok(Self {
+            plan,
+            lines: String::new(),
+            written: Written::default(),
+        })
+    }
+
+    /// Sets an evaluation beside a worse one, where any of the ways makes it worse.
+    pub(super) fn add(&mut self, positive: &Positive, rng: &mut ChaCha8Rng) -> Result<()> {
+        let Positive { format, right, .. } = positive;
+        let Some((wrong, ways)) = negative(&self.plan.ways, right, rng) else {
+            self.written.left_out += 1;
+            return Ok(());
+        };
+        let leads = if self.plan.reward_tokens {
+            REWARD_TOKENS
+        } else {
+            ["", ""]
+        };
+        let [chosen, rejected] = [(leads[0], right), (leads[1], &wrong)]
+            .map(|(lead, ratings)| format!("{lead}{}", prompt_text(&format.pieces(ratings))));
+        let line = json!({
+            "id": positive.id,
+            "member": MEMBERS[positive.member],
+            "images": positive.image.iter().collect::<Vec<_>>(),
+            "prompt": positive.prompt,
+            "chosen": chosen,
+            "rejected": rejected,
+            "negatives": ways,
+        });
+        writeln!(self.lines, "{line}")?;
+        self.written.pairs += 1;
+        Ok(())
+    }
+
+    /// Writes them, last and whole: where the file is, the images are.
+    pub(super) fn finish(self) -> Result<Written> {
+        whole_file::write(&self.plan.out.join(FILE), self.lines.as_bytes())?;
+        Ok(self.written)
+    }
 }
 
 /// Makes room: an empty folder, or an earlier output of this command, whose images go. Anything else
@@ -159,7 +217,7 @@ pub fn folder(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
 fn make_room(out: &Path) -> Result<()> {
     let images = out.join("images");
     let ours = out.join(FILE).is_file();
-    let drawn = |name: &str| name.starts_with("phantom-");
+    let drawn = |name: &str| name.starts_with("phantom-") || name.starts_with(COPIED);
     let known = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
     let names = |folder: &Path| {
         if folder.exists() {

@@ -2,6 +2,7 @@
 
 mod evaluations_file;
 mod folder;
+mod given;
 mod line;
 mod negative;
 mod pairs_file;
@@ -11,6 +12,7 @@ mod rated_file;
 pub use evaluations_file::{Evaluation, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
 pub use folder::{PreferencePlan, Written, folder};
+pub use given::given;
 pub(crate) use line::there;
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};

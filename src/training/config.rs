@@ -8,10 +8,11 @@ use acem3_experts::prompt::{Detail, Dialogue, Layout};
 use acem3_experts::train::AdamWConfig;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
-use candle::{DType, Device};
+use candle::Device;
 use serde::{Deserialize, Serialize};
 
 use super::beginning;
+use super::precision::Precision;
 use super::stage_config::{StageConfig, StageKind};
 use crate::hub::Downloads;
 use crate::panel::Start;
@@ -67,33 +68,6 @@ pub struct TrainConfig {
     pub optimizer: AdamWConfig,
     /// What is done, in order.
     pub stages: Vec<StageConfig>,
-}
-
-/// The type of a model's matrices in training. Activations, norms, biases, losses and gradients that are added up are
-/// in f32 in either case, and so is what a stage leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// Single precision.
-    #[default]
-    F32,
-    /// Half the memory: rounded copies, the optimizer keeping the f32 value of each weight that is trained.
-    Bf16,
-}
-
-impl Precision {
-    /// The type of tensors.
-    pub fn dtype(self) -> DType {
-        match self {
-            Self::F32 => DType::F32,
-            Self::Bf16 => DType::BF16,
-        }
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    fn is_single(&self) -> bool {
-        *self == Self::F32
-    }
 }
 
 fn four() -> usize {
@@ -346,6 +320,20 @@ mod tests {
         );
         let data = refusal(|c| c.stages[HEADS].kind = StageKind::Rtdpo);
         assert!(data.contains("[stages.preferences]"), "{data}");
+    }
+
+    #[test]
+    fn a_wrong_type_is_told_with_its_key_whatever_a_training_begins_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("train.toml");
+        let text =
+            "name = \"a\"\nstart = \"embedded\"\nseed = 1\ntrunk_layers = \"four\"\nstages = []\n";
+        std::fs::write(&path, text).unwrap();
+        let error = format!("{:#}", TrainConfig::read(&path).unwrap_err());
+        assert!(
+            error.contains("at `trunk_layers = \"four\"`: invalid type: string"),
+            "{error}"
+        );
     }
 
     #[test]

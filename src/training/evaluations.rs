@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::Error;
+use acem3_experts::prompt::Piece;
 use acem3_experts::train::{Sequence, in_parallel};
 use anyhow::{Context, Result, bail};
 use candle_nn::VarBuilder;
@@ -92,6 +93,11 @@ impl<'a> Evaluations<'a> {
     /// How many are learned from.
     pub(super) fn len(&self) -> usize {
         self.learned
+    }
+
+    /// The prompt of the first.
+    pub(super) fn prompt(&self) -> &[Piece] {
+        self.all.first().map_or(&[], |first| &first.prompt)
     }
 
     /// Layers of the decoder that are computed no more.

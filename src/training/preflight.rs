@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use acem3_experts::prompt::{Layout, Piece};
 use acem3_experts::train::{Observer, Student, weight_names};
 use anyhow::{Result, bail};
 
@@ -12,6 +13,7 @@ use super::evaluations::Evaluations;
 use super::practice::Lectern;
 use super::source::Source;
 use super::stage_config::{StageConfig, StageKind};
+use crate::preferences::prompt_text;
 
 /// Refuses the first stage that cannot be run.
 ///
@@ -93,11 +95,32 @@ fn check_files(lectern: Lectern) -> Result<()> {
         for (member, _) in settings.learners() {
             if let Some(evaluations) = Evaluations::open(lectern, member)? {
                 evaluations.check_images()?;
+                note_layout(lectern, evaluations.prompt());
             }
         }
     }
     if settings.kind.prefers() {
-        Source::open(lectern)?.check()?;
+        let source = Source::open(lectern)?;
+        source.check()?;
+        note_layout(lectern, source.prompt());
     }
     Ok(())
+}
+
+/// Tells of prompts that are laid out otherwise than those the panel will be asked.
+fn note_layout(lectern: Lectern, prompt: &[Piece]) {
+    let own = lectern.config.layout;
+    let Some(other) = Layout::of_prompt(&prompt_text(prompt)).filter(|layout| *layout != own)
+    else {
+        return;
+    };
+    lectern.live.once(&format!(
+        "stage {}: prompts of its file are laid out as `{}`, and the panel will be asked as `{}`\n\
+         hint: `layout = \"{}\"` in the configuration, or a file made with `acem3 data preferences --layout {}`",
+        lectern.settings.name,
+        other.name(),
+        own.name(),
+        other.name(),
+        own.name()
+    ));
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 
 use super::contrast::{Contrast, Contrasts};
@@ -72,6 +73,14 @@ impl<'a> Source<'a> {
                 let written = writer.contrasts(pair, &members);
                 written.with_context(|| line(file, pair))
             }
+        }
+    }
+
+    /// The prompt of the first pair of a file.
+    pub(super) fn prompt(&self) -> &[Piece] {
+        match self {
+            Self::File(_, _, pairs) => pairs.first().map_or(&[], |pair| &pair.prompt),
+            Self::Drawn(..) => &[],
         }
     }
 

@@ -17,10 +17,10 @@ use anyhow::{Context, Result, bail};
 use candle::Var;
 use serde::{Deserialize, Serialize};
 
-use super::config::Precision;
 use super::evaluations::Evaluations;
 use super::metrics::{Journal, Window, in_words, share};
 use super::practice::{Lectern, Practice, Seeing, Writing};
+use super::precision::Precision;
 use super::preferring::Preferring;
 use super::stage_config::{StageKind, checkpoint};
 use super::stored::Stored;

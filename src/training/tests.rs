@@ -19,6 +19,7 @@ use crate::terminal::interrupt::Interrupt;
 mod given;
 mod halved;
 mod kept;
+mod preflight;
 
 const CONFIG: &str = concat!(
     include_str!("../../tests/tiny.toml"),
@@ -332,13 +333,4 @@ fn a_loss_that_is_no_number_is_the_engine_s_and_blocks_no_mended_start() {
     assert!(format!("{error:#}").contains("NaN"), "{error:#}");
     assert!(run(&supervised(1e-4, out), out, &Interrupt::default()).unwrap());
     assert!(out.join("panel/panel.toml").is_file());
-}
-
-#[test]
-fn a_frozen_name_that_no_weight_has_is_an_error() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = supervised(1e-4, dir.path());
-    config.stages[0].frozen.push("model.nothing.".to_owned());
-    let error = run(&config, dir.path(), &Interrupt::default()).unwrap_err();
-    assert!(format!("{error:#}").contains("model.nothing."), "{error:#}");
 }

@@ -140,7 +140,8 @@ fn what_a_panel_judges_wrong_is_mended_by_verdicts_that_agree_with_people() {
     );
 }
 
-/// A model that finds nobody better until it is told what people said, and is busy the first time.
+/// A model that finds nobody better until it is told what people said. It is busy the first time, and will not be told
+/// how to answer.
 fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -167,7 +168,14 @@ fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
             let body: Value = serde_json::from_slice(&body).unwrap();
             let (status, reply) = if i == 0 {
                 ("503 Service Unavailable", "busy".to_owned())
+            } else if let Some(told) = ["max_tokens", "temperature"]
+                .into_iter()
+                .find(|told| body.get(told).is_some())
+            {
+                let problem = format!("Unsupported parameter: '{told}'");
+                ("400 Bad Request", json!({"error": problem}).to_string())
             } else {
+                assert_eq!(body["max_completion_tokens"], 1500, "{body}");
                 let reply = json!({"choices": [{"message": {"content": filled(&body)}}]});
                 ("200 OK", reply.to_string())
             };
@@ -256,12 +264,12 @@ fn a_model_behind_an_endpoint_is_told_what_people_said_when_it_contradicts_them(
         image.starts_with("data:image/png;base64,iVBOR"),
         "{image:.40}"
     );
-    // Four members, two presentations, and once more for who was busy.
+    // Four members, two presentations; once more for who was busy, and for each thing that was refused.
     let attempts: u64 = advice
         .iter()
         .map(|one| one["attempts"].as_u64().unwrap())
         .sum();
-    assert_eq!(asked.len() as u64, 8 * attempts + 1);
+    assert_eq!(asked.len() as u64, 8 * attempts + 3);
 }
 
 #[test]

@@ -17,6 +17,9 @@ pub enum Layout {
     CaseFirst,
 }
 
+/// The headings of the case and of what is asked about it, in every layout.
+const HEADINGS: [&str; 2] = ["### Image And Question:", "### Instruction:"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LayoutFile {
@@ -58,6 +61,24 @@ impl Layout {
             Self::Paper => include_str!("../../data/layouts/paper.toml"),
             Self::CaseFirst => include_str!("../../data/layouts/case_first.toml"),
         }
+    }
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::CaseFirst => "case-first",
+        }
+    }
+
+    /// The layout of a written prompt, by which of its two headings stands first; `None` where it has not both.
+    pub fn of_prompt(text: &str) -> Option<Self> {
+        let [case, criteria] = HEADINGS.map(|heading| text.find(heading));
+        Some(if case? < criteria? {
+            Self::CaseFirst
+        } else {
+            Self::Paper
+        })
     }
 }
 

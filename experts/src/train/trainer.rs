@@ -295,7 +295,9 @@ fn in_order<S: Sync, T: Send>(
         drop(done);
         let ended = taken(results, items.len(), &mut take);
         // A worker that has panicked has sent nothing, which is an error already.
-        handles.into_iter().for_each(|handle| drop(handle.join()));
+        for handle in handles {
+            drop(handle.join());
+        }
         ended
     })
 }
