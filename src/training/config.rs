@@ -305,6 +305,8 @@ mod tests {
         }
         let batch = refusal(|c| c.stages[0].batch = usize::MAX);
         assert!(batch.contains("expected at most 65536"), "{batch}");
+        let steps = refusal(|c| c.stages[0].steps = u64::MAX);
+        assert!(steps.contains("more than 2147483648 examples"), "{steps}");
         for change in [
             |c: &mut TrainConfig| c.optimizer.beta2 = 1.0,
             |c: &mut TrainConfig| c.optimizer.eps = f64::NAN,

@@ -19,7 +19,8 @@ use super::given_pairs::PairWriter;
 use super::kept::{CHUNK, Keeper, Kept, rows_file};
 use super::practice::{Lectern, fits};
 use super::rows::RowType;
-use super::stage::{VALIDATION, VALIDATION_AT};
+use super::split::split;
+use super::stage::VALIDATION_AT;
 use crate::preferences::{self, Evaluation};
 
 /// What a stage of evaluations learns from in place of drawn examples.
@@ -27,7 +28,7 @@ use crate::preferences::{self, Evaluation};
 #[serde(deny_unknown_fields)]
 pub struct EvaluationConfig {
     /// Lines of `prompt`, `completion` (or `chosen`), `images`, `member` and `quality`, as `acem3 data
-    /// preferences` writes and TRL reads them; relative to the configuration. The last tenth validates.
+    /// preferences` writes and TRL reads them; relative to the configuration. A tenth of them, from all over it, validates.
     pub file: PathBuf,
     /// Whether they come in the order of their quality.
     #[serde(default)]
@@ -64,15 +65,14 @@ impl<'a> Evaluations<'a> {
         let (mut all, _) = preferences::evaluations(&config.file)?;
         let learns = |own: Option<usize>| member.is_none() || own.is_none() || own == member;
         all.retain(|evaluation| learns(evaluation.member));
-        let held = (all.len() / 10).clamp(1, VALIDATION as usize);
-        if all.len() <= held {
+        let (all, learned) = split(all);
+        if learned == 0 {
             bail!(
                 "{path}: {} to learn from, expected at least two\n\
-                 hint: the last tenth validates; lines with another `member` are another's",
+                 hint: a tenth validates; lines with another `member` are another's",
                 crate::summary::plural(all.len() as u64, "evaluation")
             );
         }
-        let learned = all.len() - held;
         let blocks = if config.curriculum {
             by_quality(&all[..learned]).with_context(|| path.to_string())?
         } else {

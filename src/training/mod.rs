@@ -27,6 +27,7 @@ mod real_lessons;
 mod rows;
 mod scribe;
 mod source;
+mod split;
 mod stage;
 mod stage_config;
 mod stored;

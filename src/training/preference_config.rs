@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::rows::RowType;
+use super::stage::VALIDATION_AT;
 use crate::preferences::Negative;
 
 /// Right evaluations, each beside a worse one: drawn once, and gone through in every epoch.
@@ -16,7 +17,7 @@ pub struct PreferenceConfig {
     #[serde(default)]
     pub cases: u64,
     /// A file of preferences to learn from instead, as `data preferences` writes it and TRL reads it;
-    /// relative to the configuration. Its last tenth validates.
+    /// relative to the configuration. A tenth of it, from all over it, validates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// How dear it is to leave the model that the stage began with.
@@ -50,6 +51,12 @@ impl PreferenceConfig {
     pub(super) fn check(&self) -> Result<()> {
         if self.file.is_some() == (self.cases > 0) {
             bail!("[stages.preferences]: expected either cases or a file");
+        }
+        if self.cases >= VALIDATION_AT {
+            bail!(
+                "[stages.preferences]: cases is {}, expected fewer than {VALIDATION_AT}",
+                self.cases
+            );
         }
         if self.negatives.is_empty() {
             bail!("[stages.preferences]: negatives is empty, nothing would be worse");

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::contrast::{Contrast, Contrasts};
 use super::given_pairs::{PairWriter, rewarded};
 use super::practice::Lectern;
+use super::split::split;
 use super::stage::{VALIDATION, VALIDATION_AT};
 use super::stage_config::StageConfig;
 use crate::panel::MEMBERS;
@@ -18,8 +19,8 @@ use crate::preferences::{self, PreferencePair};
 pub(super) enum Source<'a> {
     /// Drawn.
     Drawn(Lectern<'a>, Contrasts<'a>),
-    /// Read.
-    File(Lectern<'a>, &'a Path, Vec<PreferencePair>),
+    /// Read: those that are learned, so many, and then those that validate.
+    File(Lectern<'a>, &'a Path, (Vec<PreferencePair>, usize)),
 }
 
 impl<'a> Source<'a> {
@@ -28,7 +29,7 @@ impl<'a> Source<'a> {
         let settings = lectern.settings;
         let file = settings.preferences.as_ref().and_then(|p| p.file.as_ref());
         if let Some(file) = file {
-            let pairs = apart(preferences::read(file)?.0);
+            let pairs = split(preferences::read(file)?.0);
             return Ok(Self::File(lectern, file, pairs));
         }
         let contrasts = Contrasts::new(lectern.scribe, settings.kind.reward())?;
@@ -42,10 +43,9 @@ impl<'a> Source<'a> {
                 let cases = lectern.settings.preferences.as_ref().map_or(0, |p| p.cases);
                 (0..cases, VALIDATION_AT..VALIDATION_AT + VALIDATION)
             }
-            Self::File(_, _, pairs) => {
-                let all = pairs.len() as u64;
-                let learned = all.saturating_sub(held(pairs.len()) as u64);
-                (0..learned, learned..all)
+            Self::File(_, _, (pairs, learned)) => {
+                let learned = *learned as u64;
+                (0..learned, learned..pairs.len() as u64)
             }
         }
     }
@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
                 } = lectern;
                 teacher.contrasts(contrasts, settings, number)
             }
-            Self::File(lectern, file, pairs) => {
+            Self::File(lectern, file, (pairs, _)) => {
                 let pair = pairs
                     .get(number as usize)
                     .context("there is no such pair")?;
@@ -79,7 +79,7 @@ impl<'a> Source<'a> {
     /// The prompt of the first pair of a file.
     pub(super) fn prompt(&self) -> &[Piece] {
         match self {
-            Self::File(_, _, pairs) => pairs.first().map_or(&[], |pair| &pair.prompt),
+            Self::File(_, _, (pairs, _)) => pairs.first().map_or(&[], |pair| &pair.prompt),
             Self::Drawn(..) => &[],
         }
     }
@@ -87,7 +87,7 @@ impl<'a> Source<'a> {
     /// Refuses a file of which a stage cannot learn, before anything is computed: images that are not there, reward
     /// tokens that its kind does not want or lacks, too few pairs of a member.
     pub(super) fn check(&self) -> Result<()> {
-        let Self::File(lectern, file, pairs) = self else {
+        let Self::File(lectern, file, (pairs, _)) = self else {
             return Ok(());
         };
         let settings = lectern.settings;
@@ -134,23 +134,4 @@ pub(super) fn enough(
         learned + held,
         MEMBERS[member]
     )
-}
-
-/// How many pairs of a file validate.
-fn held(all: usize) -> usize {
-    (all / 10).clamp(1, VALIDATION as usize)
-}
-
-/// Puts those that validate at the end: taken all over the file, for one that is sorted has members or lengths together.
-fn apart(pairs: Vec<PreferencePair>) -> Vec<PreferencePair> {
-    let held = held(pairs.len());
-    let stride = pairs.len().checked_div(held).unwrap_or_default().max(1);
-    let mut number = 0;
-    let validates = |_: &PreferencePair| {
-        number += 1;
-        number % stride == 0 && number / stride <= held
-    };
-    let (held, mut learned): (Vec<_>, Vec<_>) = pairs.into_iter().partition(validates);
-    learned.extend(held);
-    learned
 }

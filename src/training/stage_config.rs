@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::contrast::Reward;
 use super::evaluations::EvaluationConfig;
 use super::preference_config::PreferenceConfig;
+use super::stage::VALIDATION_AT;
 use crate::panel::MEMBERS;
 use crate::preferences::REWARD_TOKENS;
 
@@ -238,6 +239,14 @@ impl StageConfig {
         }
         if self.batch > MOST_EXAMPLES {
             bail!("batch is {}, expected at most {MOST_EXAMPLES}", self.batch);
+        }
+        let examples = self.steps.checked_mul(self.batch as u64);
+        if examples.is_none_or(|n| n > VALIDATION_AT) {
+            bail!(
+                "steps is {}, which with a batch of {} makes more than {VALIDATION_AT} examples, expected fewer",
+                self.steps,
+                self.batch
+            );
         }
         let shares = [
             self.real,
