@@ -13,7 +13,7 @@ use crate::cli::{
 use crate::commands::{print, unheeded};
 use crate::images::{Images, relative};
 use crate::phantoms::write;
-use crate::preferences::{PreferencePlan, evaluations, folder, given, rate, write_rated};
+use crate::preferences::{PreferencePlan, drawn, evaluations, given, rate, write_rated};
 use crate::statistics::Bootstrap;
 use crate::summary::{plural, printable, reason_name};
 use crate::terminal::exit::Exit;
@@ -51,7 +51,7 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
     let interrupt = Interrupt::listen()?;
     let written = match &args.evaluations {
         Some(file) => given(file, &plan, &interrupt)?,
-        None => folder(&plan, &interrupt)?,
+        None => drawn(&plan, &interrupt)?,
     };
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());

@@ -7,11 +7,9 @@ use std::path::Path;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::Format;
 use anyhow::{Context, Result, bail};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use super::evaluations_file::{Evaluation, evaluations};
-use super::folder::{COPIED, Pairs, Positive, PreferencePlan, SEED, Written, prompt_text};
+use super::folder::{COPIED, Pairs, Positive, PreferencePlan, Written, prompt_text};
 use super::line::there;
 use super::negative::Ratings;
 use crate::key::Digest;
@@ -23,7 +21,7 @@ use crate::terminal::interrupt::Interrupt;
 ///
 /// # Errors
 /// Name the line of an evaluation that keeps to no form, or whose image is not there; else those of
-/// [`folder`](super::folder()).
+/// [`drawn`](super::drawn()).
 pub fn given(file: &Path, plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
     let (all, _) = evaluations(file)?;
     let line = |e: &Evaluation| format!("{}, line {}", file.display(), e.line);
@@ -33,6 +31,10 @@ pub fn given(file: &Path, plan: &PreferencePlan, interrupt: &Interrupt) -> Resul
         rated(evaluation).with_context(|| line(evaluation))
     });
     let rated: Vec<(usize, Ratings)> = rated.collect::<Result<_>>()?;
+    let images = all.iter().filter_map(|e| e.image.as_deref());
+    for read in images.chain([file]) {
+        check_outside(&plan.out, read)?;
+    }
     let mut pairs = Pairs::begin(plan)?;
     let mut copied = BTreeSet::new();
     for (evaluation, (member, right)) in all.iter().zip(rated) {
@@ -47,11 +49,23 @@ pub fn given(file: &Path, plan: &PreferencePlan, interrupt: &Interrupt) -> Resul
             format: format(member),
             right,
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(plan.seed.wrapping_add(SEED));
-        rng.set_stream(evaluation.line as u64);
-        pairs.add(&positive, &mut rng)?;
+        pairs.add(&positive, evaluation.line as u64)?;
     }
     pairs.finish()
+}
+
+/// Refuses a folder that holds what is read: an earlier output is written over.
+fn check_outside(out: &Path, read: &Path) -> Result<()> {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    match (real(out), real(read)) {
+        (Some(out), Some(read)) if read.starts_with(&out) => bail!(
+            "--out {}: {} lies in it, and would be written over\n\
+             hint: choose a folder that does not exist yet",
+            out.display(),
+            read.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn format(member: usize) -> Format {
@@ -103,7 +117,7 @@ mod tests {
     use acem3_experts::prompt::Layout;
 
     use super::*;
-    use crate::preferences::{Negative, folder, read};
+    use crate::preferences::{Negative, drawn, read};
 
     fn plan(out: &Path) -> PreferencePlan {
         PreferencePlan {
@@ -119,10 +133,10 @@ mod tests {
     #[test]
     fn evaluations_of_one_s_own_are_set_beside_worse_ones() -> Result<()> {
         let dir = tempfile::tempdir()?;
-        let drawn = plan(&dir.path().join("drawn"));
-        folder(&drawn, &Interrupt::default())?;
+        let phantoms = plan(&dir.path().join("drawn"));
+        drawn(&phantoms, &Interrupt::default())?;
         // A file of preferences is one of evaluations as well: what is preferred is right.
-        let file = drawn.out.join("preferences.jsonl");
+        let file = phantoms.out.join("preferences.jsonl");
         let nameless = fs::read_to_string(&file)?.replace("\"member\"", "\"of\"");
         let (before, _) = read(&file)?;
         fs::write(&file, nameless)?;
@@ -145,6 +159,16 @@ mod tests {
         // The same image is there once, and the same command may be given again.
         assert_eq!(fs::read_dir(own.out.join("images"))?.count(), 2);
         given(&file, &own, &Interrupt::default())?;
+        // A folder that the evaluations or their images lie in is not written over.
+        let elsewhere = dir.path().join("evaluations.jsonl");
+        let whole = fs::read_to_string(&file)?.replace("images/", "drawn/images/");
+        fs::write(&elsewhere, whole)?;
+        for read in [&file, &elsewhere] {
+            let before = fs::read(&file)?;
+            let refused = given(read, &phantoms, &Interrupt::default()).unwrap_err();
+            assert!(refused.to_string().contains("lies in it"), "{refused}");
+            assert_eq!(fs::read(&file)?, before);
+        }
         Ok(())
     }
 

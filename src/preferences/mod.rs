@@ -1,5 +1,6 @@
 //! Preferences to train on: right evaluations, each beside a worse one.
 
+mod drawn;
 mod evaluations_file;
 mod folder;
 mod given;
@@ -9,9 +10,10 @@ mod pairs_file;
 mod quality;
 mod rated_file;
 
+pub use drawn::drawn;
 pub use evaluations_file::{Evaluation, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
-pub use folder::{PreferencePlan, Written, folder};
+pub use folder::{PreferencePlan, Written};
 pub use given::given;
 pub(crate) use line::there;
 pub use negative::Negative;

@@ -69,7 +69,7 @@ fn pair(line: &str, number: usize, base: &Path) -> Result<PreferencePair> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preferences::{Negative, PreferencePlan, folder};
+    use crate::preferences::{Negative, PreferencePlan, drawn};
     use crate::terminal::interrupt::Interrupt;
     use acem3_experts::prompt::Layout;
 
@@ -84,7 +84,7 @@ mod tests {
             layout: Layout::CaseFirst,
             reward_tokens: false,
         };
-        let written = folder(&plan, &Interrupt::default()).unwrap();
+        let written = drawn(&plan, &Interrupt::default()).unwrap();
         let (pairs, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
         assert_eq!(pairs.len() as u64, written.pairs);
         assert!(

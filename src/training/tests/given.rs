@@ -20,7 +20,7 @@ fn plan(dir: &Path) -> PreferencePlan {
         layout: Layout::CaseFirst,
         reward_tokens: false,
     };
-    crate::preferences::folder(&plan, &Interrupt::default()).unwrap();
+    crate::preferences::drawn(&plan, &Interrupt::default()).unwrap();
     plan
 }
 

@@ -68,7 +68,7 @@ fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
         layout: acem3_experts::prompt::Layout::CaseFirst,
         reward_tokens: false,
     };
-    crate::preferences::folder(&plan, &Interrupt::default()).unwrap();
+    crate::preferences::drawn(&plan, &Interrupt::default()).unwrap();
     let trained = |store: Option<RowType>, frozen: &[&str], name: &str| {
         let out = dir.path().join(name);
         let mut config = supervised(3e-3, &out);

@@ -13,7 +13,7 @@ use acem3_experts::{ModelConfig, TextTokenizer};
 use candle::{Device, Tensor};
 
 use super::{assert_near, expected, golden, member, numbers};
-use crate::preferences::{Negative, PreferencePlan, folder, read};
+use crate::preferences::{Negative, PreferencePlan, drawn, read};
 use crate::terminal::interrupt::Interrupt;
 use crate::training::{PairWriter, Reward as Rewarded};
 
@@ -305,7 +305,7 @@ fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
         layout: Layout::Paper,
         reward_tokens: true,
     };
-    folder(&plan, &Interrupt::default()).unwrap();
+    drawn(&plan, &Interrupt::default()).unwrap();
     let (written, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
     let writer = PairWriter {
         tokenizer: &plain_tokenizer(),
