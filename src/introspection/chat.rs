@@ -59,12 +59,23 @@ impl Chat {
         format!("{} at {}", self.model, self.url)
     }
 
-    /// The answer to messages; later attempts are a little less certain, so that they differ.
-    pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<String> {
+    /// The answer to messages, or why there is none to these; later attempts are a little less certain, so that they
+    /// differ.
+    ///
+    /// # Errors
+    /// Where nobody answers, and where the key or the model is refused.
+    pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<Result<String, String>> {
         let mut pause = self.pause;
         for left in (0..TRIES).rev() {
             let why = match self.put(messages, attempt) {
-                Ok((200, text)) => return answer(&text).with_context(|| self.url.clone()),
+                Ok((200, text)) => return Ok(answer(&text)),
+                // What it will not look at, or cannot: another question may do better.
+                Ok((status @ (400 | 413 | 422), text)) => {
+                    return Ok(Err(format!(
+                        "it refuses with status {status}: {}",
+                        first_words(&text)
+                    )));
+                }
                 Ok((status @ (408 | 429 | 500..), text)) => {
                     format!("status {status}: {}", first_words(&text))
                 }
@@ -140,16 +151,42 @@ impl Chat {
     }
 }
 
-/// The text of an answer.
-fn answer(reply: &str) -> Result<String> {
-    let reply: Value = serde_json::from_str(reply).context("the answer is not JSON")?;
-    let text = reply["choices"][0]["message"]["content"].as_str();
-    let text = text.context("the answer has no `choices[0].message.content`")?;
-    Ok(text.to_owned())
+/// The text of an answer, or why there is none.
+fn answer(reply: &str) -> Result<String, String> {
+    let reply: Value = serde_json::from_str(reply)
+        .map_err(|_| format!("the answer is not JSON: {}", first_words(reply)))?;
+    let message = &reply["choices"][0]["message"];
+    match (message["content"].as_str(), message["refusal"].as_str()) {
+        (Some(text), _) => Ok(text.to_owned()),
+        (None, Some(refusal)) => Err(format!("it refuses: {}", first_words(refusal))),
+        (None, None) => Err("the answer has no `choices[0].message.content`".to_owned()),
+    }
 }
 
 /// What of a page is told in a message.
 fn first_words(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_without_a_text_is_a_reason_and_no_failure() {
+        let said = |message: Value| answer(&json!({"choices": [{"message": message}]}).to_string());
+        assert_eq!(said(json!({"content": "Yes."})), Ok("Yes.".to_owned()));
+        let refused = said(json!({"content": null, "refusal": "I cannot\nlook at this."}));
+        assert_eq!(
+            refused,
+            Err("it refuses: I cannot look at this.".to_owned())
+        );
+        assert!(
+            said(json!({"content": null}))
+                .unwrap_err()
+                .contains("has no")
+        );
+        assert!(answer("<html>").unwrap_err().contains("not JSON: <html>"));
+    }
 }

@@ -12,7 +12,7 @@ use crate::files::folder::make;
 use crate::files::whole_file;
 use crate::images::png;
 use crate::key::Digest;
-use crate::preferences::{evaluations, whole_images};
+use crate::preferences::{evaluations, folder_of, whole_images};
 
 /// The folder of images, beside the files of evaluations.
 const IMAGES: &str = "images";
@@ -35,9 +35,12 @@ impl Data {
         // All that can be wrong with it is said by who reads it to learn from it.
         evaluations(path)?;
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let base = std::path::absolute(path.parent().unwrap_or(Path::new("")))?;
+        let base = folder_of(path)?;
         let elsewhere = base != std::path::absolute(folder)?;
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let lines = text
+            .trim_start_matches('\u{feff}')
+            .lines()
+            .filter(|line| !line.trim().is_empty());
         let lines = lines.map(|line| {
             let mut fields: Map<String, Value> = serde_json::from_str(line)?;
             if elsewhere {

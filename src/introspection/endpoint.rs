@@ -101,7 +101,7 @@ impl Endpoint {
                 format.blank()
             );
             let answer = self.chat.ask(&message(&text, image), attempt)?;
-            Ok(format.read(&answer).map_err(|error| error.to_string()))
+            Ok(answer.and_then(|answer| format.read(&answer).map_err(|error| error.to_string())))
         };
         let (mut branches, mut written) = (Vec::new(), [const { Vec::new() }; 3]);
         for (i, aspect) in Aspect::ALL.into_iter().enumerate() {

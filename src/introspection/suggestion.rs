@@ -9,6 +9,7 @@ use super::endpoint::Endpoint;
 use super::review::PairName;
 use crate::judge::judgement::Judgement;
 use crate::judge::{Judge, PairJob};
+use crate::key::Digest;
 use crate::run::records::records;
 
 /// Who is asked.
@@ -17,7 +18,7 @@ pub enum Adviser {
     Judge(Box<dyn Judge>),
     /// Verdicts that were given before, by whomever, by case and models.
     Recorded {
-        /// Whose verdicts they are: the hashes in the records.
+        /// Whose verdicts they are, and which: the hashes in the records, and that of them all.
         by: String,
         /// The verdicts.
         verdicts: HashMap<PairName, Judgement>,
@@ -51,6 +52,7 @@ impl Adviser {
     /// Where it cannot be read, and where it holds no verdict.
     pub fn recorded(path: &Path) -> Result<Self> {
         let (mut verdicts, mut judges) = (HashMap::new(), BTreeSet::new());
+        let mut all = Vec::new();
         for record in records(path)? {
             let record = record?;
             if let (Some(judgement), Some(case), Some(pair)) = (
@@ -58,6 +60,8 @@ impl Adviser {
                 &record.subject.case,
                 &record.subject.pair,
             ) {
+                let line = serde_json::to_vec(&(case, pair, judgement));
+                all.extend(line.context("cannot hash a verdict")?);
                 verdicts.insert((case.clone(), pair.clone()), judgement.clone());
                 judges.insert(record.subject.judge.clone());
             }
@@ -67,7 +71,9 @@ impl Adviser {
             "{}: there is no verdict in it\nhint: `acem3 judge --out` writes such records",
             path.display()
         );
-        let by = judges.into_iter().collect::<Vec<_>>().join(", ");
+        let judges = judges.into_iter().collect::<Vec<_>>().join(", ");
+        // Of more verdicts of the same judges more can be learned.
+        let by = format!("{judges}, all of them {}", Digest::of(&all));
         Ok(Self::Recorded { by, verdicts })
     }
 

@@ -145,9 +145,24 @@ fn of_set(set: &Set, view: &str, verdicts: &[Result<Verdict, Unscored>]) -> Figu
         preferred_by_accuracy: of(&|k, v| {
             preferred(k, v.criterion_expected(Criterion::FactualAccuracy))
         }),
+        better_shown: [true, false].map(|first| of(&|k, v| shown(k.order, v, first))),
         flips: of(&|_, v| v.flip().map(one_if)),
         longer: of_trials(&|t, k, v| longer(t, k.order, v.order())),
     }
+}
+
+/// Whether the presentation that shows the better response first (or else second) is right.
+fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
+    let swapped = match known {
+        Ordering::Equal => return None,
+        Ordering::Greater => !first,
+        Ordering::Less => first,
+    };
+    let order = verdict
+        .orders
+        .iter()
+        .find(|order| order.swapped == swapped)?;
+    Some(one_if(order.order() == known))
 }
 
 /// Whether the longer response is preferred, where the shorter one is better.

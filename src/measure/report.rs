@@ -44,6 +44,9 @@ pub struct Figures {
     pub preferred_open: Option<Share>,
     /// The better response has the higher expected factual accuracy.
     pub preferred_by_accuracy: Option<Share>,
+    /// The final order of the presentation that shows the better response first is right, and of that which shows it
+    /// second; their difference is the position bias.
+    pub better_shown: [Option<Share>; 2],
     /// The two presentation orders disagree.
     pub flips: Option<Share>,
     /// The longer response is preferred where the shorter one is better.
@@ -86,6 +89,8 @@ impl Report {
                 ("  closed questions", figures.preferred_closed),
                 ("  open questions", figures.preferred_open),
                 ("  by factual accuracy alone", figures.preferred_by_accuracy),
+                ("right, better one shown first", figures.better_shown[0]),
+                ("right, better one shown second", figures.better_shown[1]),
                 ("verdict flips with the order", figures.flips),
                 ("longer response preferred wrongly", figures.longer),
             ];

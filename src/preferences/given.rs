@@ -6,6 +6,7 @@ use std::path::Path;
 
 use acem3_experts::Aspect;
 use acem3_experts::prompt::Format;
+use acem3_vision::{Limits, decode};
 use anyhow::{Context, Result, bail};
 
 use super::evaluations_file::{Evaluation, evaluations};
@@ -106,6 +107,7 @@ fn copy(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<Strin
         digest.get(..16).unwrap_or(&digest)
     );
     if copied.insert(name.clone()) {
+        decode(&bytes, &Limits::default()).with_context(|| image.display().to_string())?;
         let path = out.join(&name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }

@@ -23,7 +23,8 @@ pub(super) fn read_lines<T>(
         )
     })?;
     let base = path.parent().unwrap_or(Path::new(""));
-    let lines = text.lines().enumerate();
+    // Some editors begin a file with a mark of its encoding.
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     let all = lines.map(|(i, line)| {
         read(line, i + 1, base).with_context(|| format!("{}, line {}", path.display(), i + 1))

@@ -73,11 +73,16 @@ impl Negative {
                 }
             }
             Self::ScoreAddition => {
-                let (a, b) = both.choose(rng)?;
-                let (up, down) = if rng.random_bool(0.5) { (a, b) } else { (b, a) };
-                let by = rng.random_range(MOVED);
-                up.1 = (up.1 + by).min(5);
-                down.1 = down.1.saturating_sub(by);
+                // What one gains the other loses where there is room for both; where all are at an end of the scale, one of
+                // two moves alone.
+                let room = |[up, down]: [usize; 2]| (5 - ratings[up].1.min(5)).min(ratings[down].1);
+                let moves = || (0..half).flat_map(|i| [[i, i + half], [i + half, i]]);
+                let roomy = moves().filter(|places| room(*places) > 0).choose(rng);
+                let [up, down] = roomy.or_else(|| moves().choose(rng))?;
+                let most = if roomy.is_some() { room([up, down]) } else { 5 };
+                let by = rng.random_range(MOVED).min(most);
+                worse[up].1 = (worse[up].1 + by).min(5);
+                worse[down].1 = worse[down].1.saturating_sub(by);
             }
             Self::RationaleExchange => {
                 let differing = both.filter(|(a, b)| a.0 != b.0);
@@ -186,15 +191,25 @@ mod tests {
     #[test]
     fn what_one_gains_the_other_loses() {
         let all = made(Negative::ScoreAddition, 60);
-        assert!(all.len() > 40);
+        assert_eq!(all.len(), 60);
         for worse in all {
             let old = ratings();
             let change = |i: usize| i16::from(worse[i].1) - i16::from(old[i].1);
-            for i in 0..2 {
-                assert!(change(i) * change(i + 2) <= 0, "{worse:?}");
-            }
+            let changes = [0, 1, 2, 3].map(change);
+            let moved = changes.iter().filter(|change| **change != 0).count();
+            assert!(moved == 2 && changes[0] + changes[2] == 0, "{worse:?}");
+            assert_eq!(changes[1] + changes[3], 0, "{worse:?}");
             assert!(is_well_formed(&worse));
         }
+        // What is best in all can lose alone.
+        let best: Ratings = ratings().into_iter().map(|(text, _)| (text, 5)).collect();
+        let worse = Negative::ScoreAddition.of(&best, &mut ChaCha8Rng::seed_from_u64(1));
+        let fallen = worse
+            .unwrap()
+            .iter()
+            .filter(|(_, score)| *score < 5)
+            .count();
+        assert_eq!(fallen, 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A file of evaluations written again with what they were rated.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
@@ -14,9 +14,8 @@ use crate::files::whole_file;
 /// Name the file and the line.
 pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let folder = |path: &Path| std::path::absolute(path.parent().unwrap_or(Path::new("")));
-    let (base, beside) = (folder(path)?, folder(path)? == folder(out)?);
-    let lines = text.lines().enumerate();
+    let (base, beside) = (folder_of(path)?, folder_of(path)? == folder_of(out)?);
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
     let mut written = String::with_capacity(text.len() + 32 * chances.len());
     for ((number, line), chance) in lines.zip(chances) {
@@ -33,6 +32,12 @@ pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
         written.push('\n');
     }
     whole_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
+}
+
+/// The whole path of the folder in which a file lies; a bare name lies where the program was started.
+pub(crate) fn folder_of(path: &Path) -> Result<PathBuf> {
+    let whole = std::path::absolute(path).with_context(|| path.display().to_string())?;
+    Ok(whole.parent().unwrap_or(&whole).to_owned())
 }
 
 /// Names the images of a line, which are named from `base`, by their whole paths.
@@ -79,6 +84,9 @@ mod tests {
             (&lines[1]["quality"], lines[1].get("rated")),
             (&0.75.into(), None)
         );
+        // A bare name has a folder too.
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(folder_of(Path::new("rated.jsonl")).unwrap(), here);
         let other = tempfile::tempdir().unwrap();
         let away = other.path().join("rated.jsonl");
         write_rated(&path, &away, &[0.25, 0.75]).unwrap();

@@ -22,6 +22,9 @@ use crate::training::{Live, TrainConfig, TrainPaths, train};
 /// The file of a run's figures.
 const MEASURED: &str = "measured.json";
 
+/// Which figures a measure has: one of earlier ones is made again.
+const FIGURES: u32 = 2;
+
 /// How much is trained and measured.
 #[derive(Clone, Debug)]
 pub struct Budget {
@@ -130,7 +133,7 @@ impl Trial<'_> {
             seed,
             of,
             // Where only the cases are others, nothing was trained again.
-            seconds: anew
+            seconds: (anew && !config.stages.is_empty())
                 .then_some(seconds)
                 .or(before.and_then(|before| before.seconds)),
             figures: figures(&report),
@@ -155,7 +158,7 @@ impl Trial<'_> {
             blinded: _,
         } = &self.budget.plan;
         let text = toml::to_string(config).context("cannot write the configuration")?;
-        let plan = format!("{phantoms} {seed} {data:?} {limit}\n");
+        let plan = format!("{FIGURES} {phantoms} {seed} {data:?} {limit}\n");
         Ok(Digest::of((plan + &text).as_bytes()))
     }
 
@@ -194,6 +197,8 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
             ("knowledge right", figures.knowledge),
             ("better preferred", figures.preferred),
             ("flips", figures.flips),
+            ("right, better first", figures.better_shown[0]),
+            ("right, better second", figures.better_shown[1]),
             ("longer preferred wrongly", figures.longer),
         ];
         let known = shares

@@ -139,11 +139,6 @@ impl<'a> Evaluations<'a> {
         Ok(true)
     }
 
-    /// Removes what was computed.
-    pub(super) fn remove(self) -> Result<()> {
-        self.kept.map_or(Ok(()), |(kept, _)| kept.remove())
-    }
-
     /// The sequences of these numbers.
     pub(super) fn sequences(&self, numbers: Range<u64>) -> Result<Vec<Sequence>> {
         let drawn = self.drawn(numbers);

@@ -34,23 +34,24 @@ pub(super) fn take(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
     let lock = FolderLock::take(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
     let path = out.join(CONFIG);
-    if may_go_on(&path, config, &list(out)?) {
+    if may_go_on(out, config, &list(out)?) {
         whole_file::write(&path, text.as_bytes())?;
         return Ok(lock);
     }
     same(&path, &text, |_| {
         "the checkpoints beside it are of another configuration\n\
-         hint: name another folder with --out, or move this one away; a stage that has not begun may be \
-         changed, and one that is not finished, when the files that begin with its name and a point are removed"
+         hint: name another folder with --out, or move this one away; a stage that has not begun may be changed, of one \
+         in progress its rate, warmup, clip and validate_every, and all of it when the files that begin with its name and \
+         a point are removed"
             .to_owned()
     })?;
     Ok(lock)
 }
 
-/// Whether a configuration differs from that of the checkpoints in stages alone of which there is nothing yet. Its
-/// rates may have been too high, and what was learned before them is not lost.
-fn may_go_on(path: &Path, config: &TrainConfig, names: &[String]) -> bool {
-    let before = fs::read_to_string(path).ok();
+/// Whether a configuration differs from that of the checkpoints in stages alone of which there is nothing yet, and in the
+/// pace of the one in progress. A rate may have been too high, and what was learned before is not lost.
+fn may_go_on(out: &Path, config: &TrainConfig, names: &[String]) -> bool {
+    let before = fs::read_to_string(out.join(CONFIG)).ok();
     let before = before.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());
     let Some(mut before) = before.filter(|_| names.iter().any(|name| is_learned(name))) else {
         return false;
@@ -62,11 +63,15 @@ fn may_go_on(path: &Path, config: &TrainConfig, names: &[String]) -> bool {
     let stages = std::mem::replace(&mut before.stages, config.stages.clone());
     let text = |config: &TrainConfig| toml::to_string(config).ok();
     let stage = |stage: &StageConfig| toml::to_string(stage).ok();
-    let kept = stages
+    let mut kept = stages
         .iter()
         .zip(&config.stages)
         .take_while(|(old, new)| stage(old) == stage(new))
         .count();
+    if let (Some(old), Some(new)) = (stages.get(kept), config.stages.get(kept)) {
+        let at_its_pace = stage(&old.at_the_pace_of(new)) == stage(new);
+        kept += usize::from(at_its_pace && !new.is_finished(out));
+    }
     let mut changed = stages[kept..].iter().chain(&config.stages[kept..]);
     changed.all(|stage| !begun(&stage.name)) && text(&before) == text(config)
 }
@@ -168,6 +173,8 @@ mod tests {
         fs::write(out.path().join("encoder.running.safetensors"), "learned").unwrap();
         take(&config, out.path()).unwrap();
         config.stages[0].rate *= 2.0;
+        take(&config, out.path()).unwrap();
+        config.stages[0].batch *= 2;
         let error = refusal(take(&config, out.path()));
         assert!(error.contains("train.toml: the checkpoints"), "{error}");
         assert!(error.contains("hint: name another folder"), "{error}");
@@ -197,7 +204,7 @@ mod tests {
         let seed = changed(|config| config.seed += 1);
         assert!(seed.contains("of another configuration"), "{seed}");
         fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
-        let begun = changed(|config| config.stages[1].rate /= 2.0);
+        let begun = changed(|config| config.stages[1].real /= 2.0);
         assert!(begun.contains("when the files that begin"), "{begun}");
     }
 

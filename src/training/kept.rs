@@ -22,7 +22,6 @@ pub(super) struct Kept {
     /// Where the rows of each begin, and where those of the last end.
     starts: Vec<usize>,
     rows: Option<Rows>,
-    path: PathBuf,
 }
 
 /// Computes and keeps.
@@ -61,7 +60,6 @@ impl<'a> Keeper<'a> {
                 sequences: Vec::new(),
                 starts: vec![0],
                 rows,
-                path,
             },
             writer,
         })
@@ -159,14 +157,6 @@ impl Kept {
             _ => {}
         }
         Ok(part)
-    }
-
-    /// Removes what was computed.
-    pub(super) fn remove(self) -> Result<()> {
-        match self.rows {
-            Some(rows) => rows.remove(&self.path),
-            None => Ok(()),
-        }
     }
 
     fn end(&self) -> usize {

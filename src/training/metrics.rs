@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use acem3_experts::train::StepReport;
 use anyhow::{Context, Result};
@@ -16,19 +16,39 @@ use crate::files::whole_file;
 pub(super) struct Journal {
     lines: File,
     events: Events,
+    /// Whether margins mean anything.
+    preferring: bool,
 }
 
 impl Journal {
     /// The metrics of a stage that stands at a step, after those that are there up to it. Those of later steps are of a
     /// run that was killed before its next checkpoint, and come again.
-    pub(super) fn open(out: &Path, name: &str, step: u64) -> Result<Self> {
+    pub(super) fn open(out: &Path, name: &str, step: u64, preferring: bool) -> Result<Self> {
         let path = out.join(format!("{name}.metrics.jsonl"));
         forget_after(step, &path)?;
         let lines = OpenOptions::new().create(true).append(true).open(&path);
         Ok(Self {
             lines: lines.with_context(|| format!("cannot write {}", path.display()))?,
             events: Events::create(&out.join("tensorboard").join(name))?,
+            preferring,
         })
+    }
+
+    /// What a step did, in so much time. Every step has its line, so that a run that was interrupted has those of one that
+    /// was not, but for the speed.
+    pub(super) fn step(&mut self, step: u64, report: &StepReport, time: Duration) -> Result<()> {
+        let speed = report.tokens as f64 / time.as_secs_f64().max(1e-9);
+        let mut figures = vec![("loss", report.loss)];
+        figures.extend(report.accuracy.map(|accuracy| ("accuracy", accuracy)));
+        figures.extend([
+            ("gradient_norm", report.norm),
+            ("rate", report.rate),
+            ("tokens_per_second", speed),
+        ]);
+        if self.preferring {
+            figures.extend(of_rewards(report.rewards));
+        }
+        self.figures(step, &figures)
     }
 
     /// Figures of a step.
@@ -82,7 +102,7 @@ impl Window {
     }
 
     /// A step was done.
-    pub(super) fn add(&mut self, report: StepReport) {
+    pub(super) fn add(&mut self, report: &StepReport) {
         self.steps += 1;
         self.sum = StepReport {
             loss: self.sum.loss + report.loss,
@@ -97,8 +117,8 @@ impl Window {
         };
     }
 
-    /// Writes the means, and gives them in words.
-    pub(super) fn report(&self, step: u64, left: u64, journal: &mut Journal) -> Result<String> {
+    /// The means in words; so many steps are left.
+    pub(super) fn in_words(&self, left: u64) -> String {
         let n = self.steps.max(1) as f64;
         let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
         let sum = &self.sum;
@@ -109,22 +129,13 @@ impl Window {
             .then(|| sum.rewards.map(|reward| reward / n));
         let speed = sum.tokens as f64 / seconds;
         let minutes = left as f64 * seconds / n / 60.0;
-        let mut figures = vec![("loss", loss)];
-        figures.extend(accuracy.map(|accuracy| ("accuracy", accuracy)));
-        figures.extend([
-            ("gradient_norm", norm),
-            ("rate", sum.rate),
-            ("tokens_per_second", speed),
-        ]);
-        figures.extend(rewards.into_iter().flat_map(of_rewards));
-        journal.figures(step, &figures)?;
         let rewards = rewards.map_or(String::new(), |r| format!(", {}", in_words(r)));
-        Ok(format!(
+        format!(
             "loss {loss:.4}{}{rewards}, gradient {norm:.2}, rate {:.2e}, \
              {speed:.0} tokens/s, {minutes:.0} min left",
             share(accuracy),
             sum.rate
-        ))
+        )
     }
 }
 
@@ -156,14 +167,14 @@ mod tests {
     fn steps_that_come_again_stand_there_once() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("sft.metrics.jsonl");
-        let mut journal = Journal::open(dir.path(), "sft", 0)?;
+        let mut journal = Journal::open(dir.path(), "sft", 0, false)?;
         for step in [5, 10, 15] {
             journal.figures(step, &[("loss", 1.0)])?;
         }
         drop(journal);
         let cut = std::fs::read_to_string(&path)? + "{\"step\": 10, \"lo";
         std::fs::write(&path, cut)?;
-        Journal::open(dir.path(), "sft", 10)?.figures(15, &[("loss", 0.5)])?;
+        Journal::open(dir.path(), "sft", 10, false)?.figures(15, &[("loss", 0.5)])?;
         let text = std::fs::read_to_string(&path)?;
         let lines: Vec<Value> = text
             .lines()

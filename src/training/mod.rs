@@ -60,7 +60,7 @@ use candle::Tensor;
 use practice::Lectern;
 use real_lessons::RealLessons;
 use scribe::Scribe;
-use stage::Stage;
+use stage::{Stage, clear};
 use stored::Stored;
 use teacher::Teacher;
 use trained::{Trained, Weights};
@@ -220,6 +220,7 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
         if !run.checkpoint().exists() && !run.run(&|| before.parameters(config.seed))? {
             return Ok(false);
         }
+        clear(out, &run.name)?;
         let trained = Trained {
             weights: Weights::Stage(run.checkpoint()),
             lead: settings.lead().map(str::to_owned),
@@ -229,7 +230,9 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
             None => members.fill(trained),
         }
     }
-    stored.map_or(Ok(true), |stored| stored.remove().map(|()| true))
+    drop(stored);
+    clear(out, &settings.name)?;
+    Ok(true)
 }
 
 /// What is computed once for all members must be the same in all.
@@ -317,6 +320,7 @@ pub(crate) fn adapt(
     if !ended {
         bail!("interrupted; the same command goes on");
     }
+    clear(&paths.out, &stage.name)?;
     Ok(Parameters::from_tensors(load_checkpoint(
         &stage.checkpoint(),
         None,

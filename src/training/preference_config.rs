@@ -48,6 +48,19 @@ fn all() -> Vec<Negative> {
 }
 
 impl PreferenceConfig {
+    /// Refuses ways that make nothing of these members worse, where preferences are drawn.
+    pub(super) fn check_ways(&self, members: impl Iterator<Item = &'static str>) -> Result<()> {
+        let learns = |member: &str| self.negatives.iter().any(|way| way.concerns(member));
+        let mut idle = members.filter(|member| self.file.is_none() && !learns(member));
+        match idle.next() {
+            Some(member) => bail!(
+                "[stages.preferences]: negatives makes no evaluation of {member} worse\n\
+                 hint: references stand in those of medical knowledge alone; add another way, or name `members`"
+            ),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         if self.file.is_some() == (self.cases > 0) {
             bail!("[stages.preferences]: expected either cases or a file");

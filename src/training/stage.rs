@@ -18,10 +18,12 @@ use candle::Var;
 use serde::{Deserialize, Serialize};
 
 use super::evaluations::Evaluations;
+use super::kept::rows_file;
 use super::metrics::{Journal, Window, in_words, share};
 use super::practice::{Lectern, Practice, Seeing, Writing};
 use super::precision::Precision;
 use super::preferring::Preferring;
+use super::rows::index_path;
 use super::stage_config::{StageKind, checkpoint};
 use super::stored::Stored;
 use crate::files::whole_file;
@@ -33,6 +35,13 @@ const SAVE: Duration = Duration::from_mins(3);
 pub(super) const VALIDATION: u64 = 48;
 /// The number of the first of them.
 pub(super) const VALIDATION_AT: u64 = 1 << 31;
+
+/// The endings of the names of files that a stage in progress has: its weights, the best of them, of which step those
+/// are, and what the model thought of preferences.
+const RUNNING: &str = "running.safetensors";
+const BEST: &str = "best.safetensors";
+const BEST_OF: &str = "best.json";
+const REFERENCES: &str = "reference.safetensors";
 
 /// Reads what a stage begins with, in f32 on the CPU.
 pub(super) type Start<'a> = &'a dyn Fn() -> Result<Parameters>;
@@ -113,26 +122,18 @@ impl Stage<'_> {
                     member: self.member,
                     given,
                 };
-                let ended = self.practise(&writing, learner)?;
-                match writing.given {
-                    Some(given) if ended => given.remove().map(|()| true),
-                    _ => Ok(ended),
-                }
+                self.practise(&writing, learner)
             }
             StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
                 let stored = self.stored.context("preferences without their store")?;
                 let student = student(stored.depth())?;
-                let references = self.file("reference.safetensors");
+                let references = self.file(REFERENCES);
                 let preferring =
                     Preferring::new(lectern, student, stored, self.member, &references)?;
                 let Some(preferring) = preferring else {
                     return Ok(false);
                 };
-                let ended = self.practise(&preferring, learner)?;
-                if ended {
-                    remove(&references)?;
-                }
-                Ok(ended)
+                self.practise(&preferring, learner)
             }
         }
     }
@@ -166,7 +167,7 @@ impl Stage<'_> {
         }
         let mut learned = course.trainer.optimizer.values()?;
         if let Some(best) = course.best.filter(|best| best.step < settings.steps) {
-            let tensors = load_checkpoint(&self.file("best.safetensors"), None)?;
+            let tensors = load_checkpoint(&self.file(BEST), None)?;
             learned = tensors.into_iter().collect();
             self.lectern.live.note(&format!(
                 "{}: the weights of step {} are kept, whose validation loss {:.4} was the lowest",
@@ -179,9 +180,6 @@ impl Stage<'_> {
         };
         let whole = course.parameters.whole(learned, &start)?;
         save_checkpoint(&self.checkpoint(), whole.merged()?, None)?;
-        for ending in ["running.safetensors", "best.safetensors", "best.json"] {
-            remove(&self.file(ending))?;
-        }
         Ok(true)
     }
 
@@ -198,13 +196,13 @@ impl Stage<'_> {
 
     /// Goes on where an interrupted run stood.
     fn resume(&self, course: &mut Course) -> Result<()> {
-        let running = self.file("running.safetensors");
+        let running = self.file(RUNNING);
         if !running.exists() {
             return Ok(());
         }
         let tensors = load_checkpoint(&running, Some(&mut course.trainer.optimizer))?;
         course.parameters.restore(tensors)?;
-        let best = self.file("best.json");
+        let best = self.file(BEST_OF);
         if best.exists() {
             let text = fs::read_to_string(&best)
                 .with_context(|| format!("cannot read {}", best.display()))?;
@@ -219,10 +217,11 @@ impl Stage<'_> {
 
     fn steps(&self, practice: &impl Practice, course: &mut Course) -> Result<()> {
         let Lectern { settings, live, .. } = self.lectern;
-        let mut journal = Journal::open(self.out, &self.name, course.trainer.steps())?;
-        let running = self.file("running.safetensors");
+        let (begun, prefers) = (course.trainer.steps(), settings.kind.prefers());
+        let mut journal = Journal::open(self.out, &self.name, begun, prefers)?;
+        let running = self.file(RUNNING);
         live.stage(&self.name, course.trainer.steps(), settings.steps);
-        if settings.warmup >= settings.steps {
+        if settings.warmup > settings.steps {
             live.note(&format!(
                 "{}: the rate is warmed up in {} steps, of which there are {}, so that it is never reached\n\
                  hint: `warmup = N` in the stage",
@@ -237,29 +236,31 @@ impl Stage<'_> {
             ));
         }
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
-        let mut window = Window::new(settings.kind.prefers());
+        let mut window = Window::new(prefers);
         while course.trainer.steps() < settings.steps {
             let at = course.trainer.steps() * settings.batch as u64;
             let examples = self.examples(practice, at..at + settings.batch as u64)?;
             let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
-            let report = course.trainer.step(&shards, |shard| practice.loss(shard));
-            window.add(report?);
+            let begin = Instant::now();
+            let report = course.trainer.step(&shards, |shard| practice.loss(shard))?;
             let step = course.trainer.steps();
+            journal.step(step, &report, begin.elapsed())?;
+            window.add(&report);
             let last = step == settings.steps;
             let validating = last || step.is_multiple_of(settings.validation());
             if validating || reported.elapsed() > live.pause() {
-                let state = window.report(step, settings.steps - step, &mut journal)?;
-                live.report(&self.name, step, &state);
-                window = Window::new(settings.kind.prefers());
+                live.report(&self.name, step, &window.in_words(settings.steps - step));
+                window = Window::new(prefers);
                 reported = Instant::now();
             }
             if validating {
                 self.validate(practice, course, &mut journal)?;
                 // Its time is none of the steps'.
-                window = Window::new(settings.kind.prefers());
+                window = Window::new(prefers);
             }
             let stop = !last && live.interrupted();
-            if stop || last || saved.elapsed() > SAVE {
+            // Where a later step fails, the run goes on from the last one that was validated.
+            if stop || validating || saved.elapsed() > SAVE {
                 save_checkpoint(&running, [], Some(&course.trainer.optimizer))?;
                 saved = Instant::now();
             }
@@ -330,8 +331,8 @@ impl Stage<'_> {
             let best = Best { step, loss };
             course.best = Some(best);
             let values = course.trainer.optimizer.values()?;
-            save_checkpoint(&self.file("best.safetensors"), values, None)?;
-            whole_file::write(&self.file("best.json"), &serde_json::to_vec(&best)?)?;
+            save_checkpoint(&self.file(BEST), values, None)?;
+            whole_file::write(&self.file(BEST_OF), &serde_json::to_vec(&best)?)?;
         }
         Ok(())
     }
@@ -339,6 +340,17 @@ impl Stage<'_> {
     fn file(&self, ending: &str) -> PathBuf {
         self.out.join(format!("{}.{ending}", self.name))
     }
+}
+
+/// Removes what is of no use once the weights of a stage or of one of its members are there. A run that was killed may
+/// have left it.
+pub(super) fn clear(out: &Path, name: &str) -> Result<()> {
+    for ending in [RUNNING, BEST, BEST_OF, REFERENCES] {
+        remove(&out.join(format!("{name}.{ending}")))?;
+    }
+    let rows = rows_file(out, name);
+    remove(&index_path(&rows))?;
+    remove(&rows)
 }
 
 /// Removes a file that may not be there.

@@ -155,6 +155,17 @@ impl StageConfig {
         places.map(named).collect()
     }
 
+    /// The same stage with the rates, the clipping and the validations of another.
+    pub(super) fn at_the_pace_of(&self, other: &Self) -> Self {
+        Self {
+            rate: other.rate,
+            warmup: other.warmup,
+            clip: other.clip,
+            validate_every: other.validate_every,
+            ..self.clone()
+        }
+    }
+
     /// Whether all that it leaves lies in a folder.
     pub(super) fn is_finished(&self, out: &Path) -> bool {
         let left = |(_, name): &(Option<usize>, String)| checkpoint(out, name).exists();
@@ -292,7 +303,11 @@ impl StageConfig {
         }
         self.check_lora(decoder)?;
         match (&self.preferences, self.kind.prefers()) {
-            (Some(preferences), true) => preferences.check(),
+            (Some(preferences), true) => {
+                preferences.check()?;
+                let places = self.member_places();
+                preferences.check_ways(places.into_iter().map(|place| MEMBERS[place]))
+            }
             (None, false) => Ok(()),
             (None, true) => bail!(
                 "preferences need a table [stages.preferences]\n\

@@ -118,11 +118,6 @@ impl Stored {
     pub(super) fn sequence(&self, place: Place) -> Result<Sequence> {
         self.kept.part(place.case, &place.branches)
     }
-
-    /// Removes what was computed.
-    pub(super) fn remove(self) -> Result<()> {
-        self.kept.remove()
-    }
 }
 
 fn chunks(cases: Range<u64>) -> impl Iterator<Item = Range<u64>> {

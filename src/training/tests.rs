@@ -334,3 +334,38 @@ fn a_loss_that_is_no_number_is_the_engine_s_and_blocks_no_mended_start() {
     assert!(run(&supervised(1e-4, out), out, &Interrupt::default()).unwrap());
     assert!(out.join("panel/panel.toml").is_file());
 }
+
+/// A stage that fails late is not lost: with a lower rate it goes on where it was last validated.
+#[test]
+fn a_lower_rate_goes_on_from_the_last_validation() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path();
+    let slow = |out: &Path| {
+        let mut config = supervised(1e-3, out);
+        (config.stages[0].steps, config.stages[0].validate_every) = (6, Some(1));
+        config
+    };
+    let config = slow(out);
+    let interrupt = Interrupt::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !out.join("sft.best.json").exists() && !out.join("panel").exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            interrupt.request();
+        });
+        run(&config, out, &interrupt).unwrap();
+    });
+    let mut config = slow(&dir.path().join("other"));
+    config.stages[0].rate = 1e-4;
+    assert!(run(&config, out, &Interrupt::default()).unwrap());
+    let text = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        Some((line["step"].as_u64()?, line["rate"].as_f64()?))
+    });
+    let rates: Vec<(u64, f64)> = lines.flatten().collect();
+    let steps: Vec<u64> = rates.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [1, 2, 3, 4, 5, 6], "{text}");
+    assert!(rates[0].1 > 5e-4 && rates[5].1 < 1e-4, "{rates:?}");
+}

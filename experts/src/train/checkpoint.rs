@@ -60,8 +60,10 @@ pub fn load_checkpoint(
     path: &Path,
     optimizer: Option<&mut AdamW>,
 ) -> Result<HashMap<String, Tensor>, Error> {
-    let mut tensors =
-        candle::safetensors::load(path, &Device::Cpu).map_err(|e| failed(path, &e))?;
+    let mut tensors = candle::safetensors::load(path, &Device::Cpu).map_err(|e| {
+        let hint = "hint: if it was cut off, delete it, and what it held is learned again";
+        failed(path, &format!("{e}\n{hint}"))
+    })?;
     if let Some(optimizer) = optimizer {
         let missing = |what: &str| failed(path, &format!("has no `{what}`"));
         let step = tensors.get(STEP).ok_or_else(|| missing(STEP))?;
