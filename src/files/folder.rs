@@ -116,3 +116,8 @@ pub fn unused(folder: &Path) -> PathBuf {
     let mut free = named.filter(|path| !path.exists());
     free.next().unwrap_or_else(|| folder.to_owned())
 }
+/// The whole path of the folder in which a file lies; a bare name lies where the program was started.
+pub fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let whole = std::path::absolute(path).with_context(|| path.display().to_string())?;
+    Ok(whole.parent().unwrap_or(&whole).to_owned())
+}

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 
 use super::lesson::Lesson;
 use super::review::PairName;
+use crate::files::folder::folder_of;
 use crate::files::folder::make;
 use crate::files::whole_file;
 use crate::images::png;
 use crate::key::Digest;
-use crate::preferences::{evaluations, folder_of, whole_images};
+use crate::preferences::{evaluations, numbered, whole_images};
 
 /// The folder of images, beside the files of evaluations.
 const IMAGES: &str = "images";
@@ -37,11 +38,7 @@ impl Data {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let base = folder_of(path)?;
         let elsewhere = base != std::path::absolute(folder)?;
-        let lines = text
-            .trim_start_matches('\u{feff}')
-            .lines()
-            .filter(|line| !line.trim().is_empty());
-        let lines = lines.map(|line| {
+        let lines = numbered(&text).map(|(_, line)| {
             let mut fields: Map<String, Value> = serde_json::from_str(line)?;
             if elsewhere {
                 whole_images(&mut fields, &base);

@@ -90,7 +90,7 @@ impl Start {
         })
     }
 
-    /// The names of a member's weights.
+    /// The names of all members' weights.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let tensors = self.members.iter().flat_map(|member| member.tensors.keys());
         tensors.cloned().collect()

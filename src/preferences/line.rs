@@ -23,17 +23,22 @@ pub(super) fn read_lines<T>(
         )
     })?;
     let base = path.parent().unwrap_or(Path::new(""));
-    // Some editors begin a file with a mark of its encoding.
-    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
-    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let all = lines.map(|(i, line)| {
-        read(line, i + 1, base).with_context(|| format!("{}, line {}", path.display(), i + 1))
+    let all = numbered(&text).map(|(number, line)| {
+        read(line, number, base).with_context(|| format!("{}, line {number}", path.display()))
     });
     let all: Vec<T> = all.collect::<Result<_>>()?;
     if all.is_empty() {
         bail!("{}: it holds no {what}", path.display());
     }
     Ok((all, Digest::of(text.as_bytes())))
+}
+
+/// The lines of a text that are not blank, with their numbers. Some editors begin a file with a mark of its encoding, which
+/// is none of them.
+pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(i, line)| (i + 1, line))
 }
 
 /// The pieces of a prompt about so many images.

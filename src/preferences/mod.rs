@@ -15,13 +15,13 @@ pub use evaluations_file::{Evaluation, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
 pub use folder::{PreferencePlan, Written};
 pub use given::given;
-pub(crate) use line::there;
+pub(crate) use line::{numbered, there};
 pub use negative::Negative;
 pub(crate) use negative::{Ratings, negative};
 pub use pairs_file::{PreferencePair, read};
 pub use quality::{Quality, rate};
+pub(crate) use rated_file::whole_images;
 pub use rated_file::write_rated;
-pub(crate) use rated_file::{folder_of, whole_images};
 
 /// The reward tokens of ACE-M³ (§3.4): before a preferred evaluation and before a rejected one.
 pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];

@@ -1,10 +1,12 @@
 //! A file of evaluations written again with what they were rated.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
+use super::line::numbered;
+use crate::files::folder::folder_of;
 use crate::files::whole_file;
 
 /// The lines of a file in their order, each with its chance as `quality`; a rating that was there before is kept as
@@ -14,12 +16,11 @@ use crate::files::whole_file;
 /// Name the file and the line.
 pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let (base, beside) = (folder_of(path)?, folder_of(path)? == folder_of(out)?);
-    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
-    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let base = folder_of(path)?;
+    let beside = base == folder_of(out)?;
     let mut written = String::with_capacity(text.len() + 32 * chances.len());
-    for ((number, line), chance) in lines.zip(chances) {
-        let place = || format!("{}, line {}", path.display(), number + 1);
+    for ((number, line), chance) in numbered(&text).zip(chances) {
+        let place = || format!("{}, line {number}", path.display());
         let mut fields: Map<String, Value> = serde_json::from_str(line).with_context(place)?;
         let rounded = (chance * 1e6).round() / 1e6;
         if let Some(rated) = fields.insert("quality".to_owned(), rounded.into()) {
@@ -32,12 +33,6 @@ pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
         written.push('\n');
     }
     whole_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
-}
-
-/// The whole path of the folder in which a file lies; a bare name lies where the program was started.
-pub(crate) fn folder_of(path: &Path) -> Result<PathBuf> {
-    let whole = std::path::absolute(path).with_context(|| path.display().to_string())?;
-    Ok(whole.parent().unwrap_or(&whole).to_owned())
 }
 
 /// Names the images of a line, which are named from `base`, by their whole paths.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::beginning;
 use super::precision::Precision;
 use super::stage_config::{StageConfig, StageKind};
+use crate::files::folder::folder_of;
 use crate::hub::Downloads;
 use crate::panel::Start;
 
@@ -96,12 +97,12 @@ impl TrainConfig {
                 .with_context(wrong)?,
             Some(_) => filled(&table).map_err(hinted).with_context(wrong)?,
         };
-        let base = std::path::absolute(path).with_context(|| path.display().to_string())?;
+        let base = folder_of(path)?;
         for stage in &mut config.stages {
             let preferred = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
             let written = stage.evaluations.as_mut().map(|e| &mut e.file);
             for file in preferred.into_iter().chain(written) {
-                *file = base.parent().unwrap_or(&base).join(&*file);
+                *file = base.join(&*file);
             }
         }
         config

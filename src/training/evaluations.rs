@@ -6,9 +6,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use acem3_experts::Error;
 use acem3_experts::prompt::Piece;
-use acem3_experts::train::{Sequence, in_parallel};
+use acem3_experts::train::Sequence;
 use anyhow::{Context, Result, bail};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,7 @@ use super::contrast::Reward;
 use super::deck::Deck;
 use super::given_pairs::PairWriter;
 use super::kept::{CHUNK, Keeper, Kept, rows_file};
-use super::practice::{Lectern, fits};
+use super::practice::{Lectern, each, fits};
 use super::rows::RowType;
 use super::split::split;
 use super::stage::VALIDATION_AT;
@@ -162,12 +161,11 @@ impl<'a> Evaluations<'a> {
             &config.dialogue.lead,
             self.lectern.settings.lead().unwrap_or_default(),
         ];
-        let written = in_parallel(places, |place| {
+        each(places, |place| {
             let evaluation = &self.all[*place];
             let written = writer.evaluation(evaluation, leads);
-            written.map_err(|e| Error::Training(format!("{}: {e:#}", self.line(evaluation))))
-        });
-        Ok(written.into_iter().collect::<Result<_, Error>>()?)
+            written.with_context(|| self.line(evaluation))
+        })
     }
 
     /// Where an evaluation stands.

@@ -167,9 +167,16 @@ pub(super) fn drawn<T: Send>(
     numbers: Range<u64>,
     draw: impl Fn(u64) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let numbers: Vec<u64> = numbers.collect();
-    let drawn = in_parallel(&numbers, |number| {
-        draw(*number).map_err(|e| Error::Training(format!("{e:#}")))
+    each(&numbers.collect::<Vec<_>>(), |number| draw(*number))
+}
+
+/// What all processors make of some things, in their order.
+pub(super) fn each<S: Sync, T: Send>(
+    items: &[S],
+    work: impl Fn(&S) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let made = in_parallel(items, |item| {
+        work(item).map_err(|e| Error::Training(format!("{e:#}")))
     });
-    Ok(drawn.into_iter().collect::<Result<_, Error>>()?)
+    Ok(made.into_iter().collect::<Result<_, Error>>()?)
 }

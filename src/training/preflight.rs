@@ -23,9 +23,14 @@ use crate::preferences::prompt_text;
 /// Name the stage, the weights or the line of a file, and what to do.
 pub(super) fn check(lecterns: &[Lectern], known: &BTreeSet<String>, out: &Path) -> Result<()> {
     let mut learned = !known.is_empty();
+    // The model is the same in all stages.
+    let Some(first) = lecterns.first() else {
+        return Ok(());
+    };
+    let layers = Layers::of(*first, known)?;
     for &lectern in lecterns {
         let settings = lectern.settings;
-        check_weights(lectern, known.clone())?;
+        layers.check(settings)?;
         let adapts = settings.lora.is_some();
         if adapts && !learned {
             bail!(
@@ -42,49 +47,58 @@ pub(super) fn check(lecterns: &[Lectern], known: &BTreeSet<String>, out: &Path) 
     Ok(())
 }
 
-/// What a stage freezes is there, and leaves something to be trained.
-fn check_weights(lectern: Lectern, mut known: BTreeSet<String>) -> Result<()> {
-    let Lectern {
-        config, settings, ..
-    } = lectern;
-    let model = &config.model;
-    let observing = weight_names(&known, |vb| {
-        let classes = lectern.teacher.attribute_classes();
-        Observer::load(vb, &model.vision, model.selection, classes).map(drop)
-    })?;
-    let writing = weight_names(&known, |vb| {
-        Student::load(vb, model, config.trunk_layers).map(drop)
-    })?;
-    let loaded = match settings.kind {
-        StageKind::Encoder => &observing,
-        _ => &writing,
-    };
-    let frozen = settings.frozen();
-    let stays = |name: &&String| frozen.iter().any(|beginning| name.starts_with(beginning));
-    if !loaded
-        .iter()
-        .any(|name| settings.owns(name) && !stays(&name))
-    {
-        bail!(
-            "stage {}: everything is frozen, nothing is left to train\n\
-             hint: let `frozen` name less, or `frozen_layers` be smaller",
-            settings.name
-        );
-    }
-    known.extend(observing.iter().chain(&writing).cloned());
-    check_names(settings, &known)
+/// The names of weights.
+struct Layers {
+    /// What an encoder's stage loads.
+    observing: BTreeSet<String>,
+    /// What all others load.
+    writing: BTreeSet<String>,
+    /// Both, and what the training begins with.
+    all: BTreeSet<String>,
 }
 
-/// A name that freezes nothing is a misspelt one.
-fn check_names(settings: &StageConfig, known: &BTreeSet<String>) -> Result<()> {
-    let freezes = |beginning: &&String| known.iter().any(|name| name.starts_with(*beginning));
-    match settings.frozen.iter().find(|beginning| !freezes(beginning)) {
-        Some(beginning) => bail!(
-            "stage {}: frozen names {beginning:?}, with which no weight begins\n\
-             hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
-            settings.name
-        ),
-        None => Ok(()),
+impl Layers {
+    fn of(lectern: Lectern, known: &BTreeSet<String>) -> Result<Self> {
+        let (model, depth) = (&lectern.config.model, lectern.config.trunk_layers);
+        let observing = weight_names(known, |vb| {
+            let classes = lectern.teacher.attribute_classes();
+            Observer::load(vb, &model.vision, model.selection, classes).map(drop)
+        })?;
+        let writing = weight_names(known, |vb| Student::load(vb, model, depth).map(drop))?;
+        let all = [known, &observing, &writing].into_iter().flatten();
+        Ok(Self {
+            all: all.cloned().collect(),
+            observing,
+            writing,
+        })
+    }
+
+    /// What a stage freezes is there, and leaves something to be trained.
+    fn check(&self, settings: &StageConfig) -> Result<()> {
+        let loaded = match settings.kind {
+            StageKind::Encoder => &self.observing,
+            _ => &self.writing,
+        };
+        let frozen = settings.frozen();
+        let stays = |name: &str| frozen.iter().any(|beginning| name.starts_with(beginning));
+        let learns = |name: &String| settings.owns(name) && !stays(name);
+        if !loaded.iter().any(learns) {
+            bail!(
+                "stage {}: everything is frozen, nothing is left to train\n\
+                 hint: let `frozen` name less, or `frozen_layers` be smaller",
+                settings.name
+            );
+        }
+        // A name that freezes nothing is a misspelt one.
+        let freezes = |beginning: &String| self.all.iter().any(|name| name.starts_with(beginning));
+        if let Some(beginning) = settings.frozen.iter().find(|beginning| !freezes(beginning)) {
+            bail!(
+                "stage {}: frozen names {beginning:?}, with which no weight begins\n\
+                 hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
+                settings.name
+            );
+        }
+        Ok(())
     }
 }
 

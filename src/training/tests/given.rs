@@ -11,7 +11,7 @@ use crate::preferences::{Negative, PreferencePlan, evaluations};
 use crate::terminal::interrupt::Interrupt;
 
 /// A file of evaluations.
-fn plan(dir: &Path) -> PreferencePlan {
+pub(super) fn plan(dir: &Path) -> PreferencePlan {
     let plan = PreferencePlan {
         out: dir.join("given"),
         n: 2,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::super::{EvaluationConfig, RowType, TrainConfig};
+use super::given::plan;
 use super::{config, prepared, run, supervised};
-use crate::preferences::{Negative, PreferencePlan};
 use crate::terminal::interrupt::Interrupt;
 
 /// The losses of a stage, step by step, with those of the validations.
@@ -60,15 +60,7 @@ fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
 #[test]
 fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = PreferencePlan {
-        out: dir.path().join("given"),
-        n: 2,
-        seed: 3,
-        ways: Negative::ALL.to_vec(),
-        layout: acem3_experts::prompt::Layout::CaseFirst,
-        reward_tokens: false,
-    };
-    crate::preferences::drawn(&plan, &Interrupt::default()).unwrap();
+    let plan = plan(dir.path());
     let trained = |store: Option<RowType>, frozen: &[&str], name: &str| {
         let out = dir.path().join(name);
         let mut config = supervised(3e-3, &out);
