@@ -11,9 +11,6 @@ pub mod measurement;
 pub mod preferences;
 pub mod stages;
 
-#[cfg(test)]
-mod tests;
-
 pub use crate::training::config::config::{TrainConfig, TrainPaths};
 pub use crate::training::config::precision::Precision;
 pub use crate::training::config::preference_config::PreferenceConfig;

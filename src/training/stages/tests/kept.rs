@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::{EvaluationConfig, RowType, TrainConfig};
 use super::given::plan;
 use super::{config, prepared, run, supervised};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::{EvaluationConfig, RowType, TrainConfig};
 
 /// The losses of a stage, step by step, with those of the validations.
 fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {

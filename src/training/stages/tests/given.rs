@@ -4,11 +4,11 @@ use std::path::Path;
 
 use acem3_experts::prompt::Layout;
 
-use super::super::{EvaluationConfig, PairWriter, Reward};
 use super::{config, prepared, run, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::data::{Negative, PreferencePlan, evaluations};
+use crate::training::{EvaluationConfig, PairWriter, Reward};
 
 /// A file of evaluations.
 pub(super) fn plan(dir: &Path) -> PreferencePlan {

@@ -11,10 +11,10 @@ use candle::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::*;
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::contrast::{Contrast, Contrasts};
+use crate::training::*;
 
 mod given;
 mod halved;
@@ -22,7 +22,7 @@ mod kept;
 mod preflight;
 
 const CONFIG: &str = concat!(
-    include_str!("../../../tests/tiny.toml"),
+    include_str!("../../../../tests/tiny.toml"),
     r#"
 [[stages]]
 name = "sft"
