@@ -10,7 +10,7 @@ use image::ImageFormat;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
-use super::dice::{Dice, dice};
+use super::dice::{RandomChoice, dice};
 use super::{Phantom, WrittenResponse, phantom};
 use crate::support::files::folder::{list, make};
 use crate::support::files::whole_file;

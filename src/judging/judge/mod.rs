@@ -8,7 +8,7 @@ use std::sync::Arc;
 use acem3_conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::data::cases::{Case, Reason};
+use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
 use crate::judging::key::Provenance;
 
@@ -44,7 +44,7 @@ impl PairJob {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unscored {
     /// The kind of failure.
-    pub reason: Reason,
+    pub reason: UnscoredReason,
     /// What was expected and what was found.
     pub message: String,
 }
