@@ -5,13 +5,13 @@ use acem3_experts::ops::{linear, log_probabilities};
 use acem3_vision::ops::LayerNorm;
 use anyhow::{Context, Result};
 use candle::Tensor;
-use candle_nn::VarBuilder;
+use candle_nn::{Embedding, Module, VarBuilder};
 
 use super::attention::causal;
 use super::config::{self, BartConfig};
 use super::layer::{BART_DECODER, BART_ENCODER, Layer, Names, Sizes};
 use super::source::ModelSource;
-use super::{Tokens, rows};
+use super::{Tokens, ids};
 use crate::device::Place;
 
 /// The rows of positions that are not used.
@@ -41,8 +41,8 @@ impl Bart {
     /// Loads both sides. Also gives the hash of the weights.
     pub(crate) fn load(source: &ModelSource, place: &Place) -> Result<(Self, String)> {
         let config = source.config(config::bart)?;
-        let tokens = Tokens::read(source, config.shared.positions, false)?;
-        tokens.check(config.shared.vocabulary)?;
+        let tokens = Tokens::read(source, config.positions, false)?;
+        tokens.check(config.vocabulary)?;
         let weights = source.weights("BART", place, rename)?;
         let vb = weights.builder(&place.device);
         let bart = Self::build(&vb, &config, tokens);
@@ -52,10 +52,10 @@ impl Bart {
     }
 
     fn build(vb: &VarBuilder, config: &BartConfig, tokens: Tokens) -> candle::Result<Self> {
-        let (v, c) = (config.shared.vocabulary, config.encoder.0.hidden);
+        let (v, c) = (config.vocabulary, config.encoder.0.hidden);
         let side = |name: &str, names: &Names, (sizes, layers): (Sizes, usize)| {
             let vb = vb.pp(name);
-            let positions = config.shared.positions + FIRST;
+            let positions = config.positions + FIRST;
             let layers =
                 (0..layers).map(|i| Layer::load(&vb.pp(format!("layers.{i}")), names, sizes));
             Ok::<_, candle::Error>(Side {
@@ -126,7 +126,8 @@ impl Bart {
 impl Side {
     /// The embedded tokens.
     fn begin(&self, words: &Tensor, tokens: &[&[u32]], scale: f64) -> candle::Result<Tensor> {
-        let x = (rows(words, tokens)? * scale)?;
+        let ids = ids(tokens, words.device())?;
+        let x = (Embedding::new(words.clone(), words.dim(1)?).forward(&ids)? * scale)?;
         let positions = self.positions.narrow(0, FIRST, x.dim(1)?)?;
         self.norm.forward(&x.broadcast_add(&positions)?)
     }

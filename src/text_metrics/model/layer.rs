@@ -1,4 +1,4 @@
-//! One layer of BERT or BART: each part is added to its input and normalised after.
+//! One layer of BART: every sublayer adds to its input and is followed by a layer norm.
 
 use acem3_vision::HiddenAct;
 use acem3_vision::ops::{LayerNorm, activate};
@@ -11,43 +11,28 @@ use super::attention::Attention;
 /// The sizes of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Width of the states.
+    /// Width of the hidden states.
     pub(super) hidden: usize,
     /// Width inside the MLP.
     pub(super) inner: usize,
     /// Heads of the attention.
     pub(super) heads: usize,
-    /// What is added to variances.
+    /// Added to the variance by layer norms.
     pub(super) eps: f64,
     /// The activation inside the MLP.
     pub(super) act: HiddenAct,
 }
 
-/// How a family calls the parts of a layer.
+/// The tensor names of a layer's parts.
 pub(super) struct Names {
     attention: [&'static str; 4],
     attention_norm: &'static str,
-    /// Of the attention to the encoder, in decoders.
+    /// Cross-attention, in decoders only.
     cross: Option<([&'static str; 4], &'static str)>,
     up: &'static str,
     down: &'static str,
     norm: &'static str,
 }
-
-/// BERT's and `RoBERTa`'s names.
-pub(super) const BERT: Names = Names {
-    attention: [
-        "attention.self.query",
-        "attention.self.key",
-        "attention.self.value",
-        "attention.output.dense",
-    ],
-    attention_norm: "attention.output.LayerNorm",
-    cross: None,
-    up: "intermediate.dense",
-    down: "output.dense",
-    norm: "output.LayerNorm",
-};
 
 /// The names in BART's encoder.
 pub(super) const BART_ENCODER: Names = Names {
@@ -126,7 +111,7 @@ impl Layer {
         self.finish(&self.attention_norm.forward(&(x + seen)?)?)
     }
 
-    /// Runs a decoder's layer: every place sees itself and those before it, and all of `memory`.
+    /// Runs a decoder's layer: causal self-attention, then attention to all of `memory`.
     ///
     /// # Shapes
     /// `x` (b, t, c), `hidden` (t, t), `memory` (b, s, c) → (b, t, c).
