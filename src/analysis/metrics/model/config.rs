@@ -1,0 +1,217 @@
+//! The `config.json` of BERT, `RoBERTa` and BART.
+
+use acem3_vision::HiddenAct;
+use anyhow::{Result, bail, ensure};
+use candle_transformers::models::bert;
+use serde_json::{Map, Value};
+
+use super::layer::Sizes;
+use crate::checkpoints::published::fields::Fields;
+
+/// Fields that do not affect the results, or that belong to heads that are not loaded.
+const IGNORED: [&str; 27] = [
+    "activation_dropout",
+    "add_bias_logits",
+    "add_final_layer_norm",
+    "attention_probs_dropout_prob",
+    "classif_dropout",
+    "classifier_dropout",
+    "decoder_layerdrop",
+    "directionality",
+    "encoder_layerdrop",
+    "extra_pos_embeddings",
+    "force_bos_token_to_be_generated",
+    "gradient_checkpointing",
+    "hidden_dropout_prob",
+    "init_std",
+    "initializer_range",
+    "layer_norm_eps",
+    "model_type",
+    "normalize_before",
+    "normalize_embedding",
+    "num_labels",
+    "output_past",
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
+    "static_position_embeddings",
+];
+/// Upper limit of every size; a larger one means a damaged file.
+const MAX_SIZE: usize = 1 << 20;
+
+/// A BERT or `RoBERTa`.
+#[derive(Clone, Debug)]
+pub(super) struct BertConfig {
+    /// The sizes.
+    pub(super) model: bert::Config,
+    /// Whether positions count from behind the padding token's.
+    pub(super) is_roberta: bool,
+    /// Whether bert-score puts a space before a text.
+    pub(super) leading_space: bool,
+}
+
+impl BertConfig {
+    /// The longest text, special tokens included.
+    pub(super) fn max_tokens(&self) -> usize {
+        let unused = if self.is_roberta {
+            self.model.pad_token_id.saturating_add(1)
+        } else {
+            0
+        };
+        self.model.max_position_embeddings.saturating_sub(unused)
+    }
+}
+
+/// A BART.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BartConfig {
+    /// Size of the vocabulary.
+    pub(super) vocabulary: usize,
+    /// Longest text in tokens.
+    pub(super) positions: usize,
+    /// Sizes and number of the encoder's layers.
+    pub(super) encoder: (Sizes, usize),
+    /// Sizes and number of the decoder's layers.
+    pub(super) decoder: (Sizes, usize),
+    /// Whether embeddings are multiplied by the square root of their width.
+    pub(super) scaled: bool,
+    /// The token that the decoder starts with.
+    pub(super) start: u32,
+}
+
+/// Reads the configuration of a BERT or `RoBERTa`.
+pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
+    let mut fields = Fields::new("", map);
+    let kind: String = fields.need("model_type")?;
+    let is_roberta = match kind.as_str() {
+        "bert" => false,
+        "roberta" | "xlm-roberta" | "camembert" => true,
+        other => bail!(
+            "model_type is {other}\nhint: BERTScore takes checkpoints of BERT and RoBERTa; BARTScore \
+             those of BART"
+        ),
+    };
+    fields.only("position_embedding_type", "absolute")?;
+    let config = BertConfig {
+        model: bert::Config {
+            vocab_size: fields.need("vocab_size")?,
+            hidden_size: fields.need("hidden_size")?,
+            num_hidden_layers: fields.need("num_hidden_layers")?,
+            num_attention_heads: fields.need("num_attention_heads")?,
+            intermediate_size: fields.need("intermediate_size")?,
+            hidden_act: match activation(&mut fields, "hidden_act")? {
+                HiddenAct::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
+                _ => bert::HiddenAct::Gelu,
+            },
+            max_position_embeddings: fields.need("max_position_embeddings")?,
+            type_vocab_size: fields.or("type_vocab_size", 2)?,
+            layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
+            pad_token_id: fields.or("pad_token_id", usize::from(is_roberta))?,
+            // Candle would look for tensors under this prefix; ours have none.
+            model_type: None,
+            ..bert::Config::default()
+        },
+        is_roberta,
+        leading_space: kind == "roberta",
+    };
+    finish(&fields)?;
+    let sizes = &config.model;
+    check_sizes(&[
+        ("vocab_size", sizes.vocab_size),
+        ("type_vocab_size", sizes.type_vocab_size),
+        ("number of positions", config.max_tokens()),
+        ("max_position_embeddings", sizes.max_position_embeddings),
+        ("intermediate_size", sizes.intermediate_size),
+        ("num_hidden_layers", sizes.num_hidden_layers),
+    ])?;
+    check_heads(sizes.hidden_size, sizes.num_attention_heads)?;
+    Ok(config)
+}
+
+/// Reads the configuration of a BART.
+pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
+    let mut fields = Fields::new("", map);
+    let kind: String = fields.need("model_type")?;
+    ensure!(
+        kind == "bart",
+        "model_type is {kind}\nhint: BARTScore takes checkpoints of BART"
+    );
+    for (name, value) in [
+        ("normalize_before", false),
+        ("add_final_layer_norm", false),
+        ("static_position_embeddings", false),
+        ("normalize_embedding", true),
+    ] {
+        fields.only(name, value)?;
+    }
+    // Equal to `encoder_layers`.
+    let _: Option<usize> = fields.take("num_hidden_layers")?;
+    let hidden = fields.need("d_model")?;
+    let act = activation(&mut fields, "activation_function")?;
+    let mut part = |side: &str| -> Result<(Sizes, usize)> {
+        let sizes = Sizes {
+            hidden,
+            inner: fields.need(&format!("{side}_ffn_dim"))?,
+            heads: fields.need(&format!("{side}_attention_heads"))?,
+            eps: 1e-5,
+            act,
+        };
+        Ok((sizes, fields.need(&format!("{side}_layers"))?))
+    };
+    let (encoder, decoder) = (part("encoder")?, part("decoder")?);
+    let config = BartConfig {
+        vocabulary: fields.need("vocab_size")?,
+        positions: fields.need("max_position_embeddings")?,
+        encoder,
+        decoder,
+        scaled: fields.or("scale_embedding", false)?,
+        start: fields.or("decoder_start_token_id", 2)?,
+    };
+    finish(&fields)?;
+    check_sizes(&[
+        ("vocab_size", config.vocabulary),
+        ("max_position_embeddings", config.positions),
+    ])?;
+    for (sizes, layers) in [encoder, decoder] {
+        check_sizes(&[("ffn_dim", sizes.inner), ("number of layers", layers)])?;
+        check_heads(sizes.hidden, sizes.heads)?;
+    }
+    Ok(config)
+}
+
+fn finish(fields: &Fields) -> Result<()> {
+    let ignored = IGNORED.map(str::to_owned);
+    match fields.unknown(&ignored) {
+        Some(unknown) => bail!(
+            "{unknown}\nhint: it may affect the results; use a checkpoint with the standard architecture"
+        ),
+        None => Ok(()),
+    }
+}
+
+fn activation(fields: &mut Fields, field: &str) -> Result<HiddenAct> {
+    let name: String = fields.or(field, "gelu".to_owned())?;
+    match name.as_str() {
+        "gelu" => Ok(HiddenAct::Gelu),
+        "gelu_new" | "gelu_pytorch_tanh" => Ok(HiddenAct::GeluPytorchTanh),
+        other => bail!("{field} is {other}, expected gelu or gelu_new"),
+    }
+}
+
+fn check_sizes(sizes: &[(&str, usize)]) -> Result<()> {
+    for (name, size) in sizes {
+        ensure!((1..=MAX_SIZE).contains(size), "the {name} is {size}");
+    }
+    Ok(())
+}
+
+fn check_heads(hidden: usize, heads: usize) -> Result<()> {
+    check_sizes(&[("hidden size", hidden), ("number of heads", heads)])?;
+    ensure!(
+        hidden.is_multiple_of(heads),
+        "the hidden size {hidden} is not a multiple of the {heads} heads"
+    );
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The encoding of a tensor in a file: plain numbers, or quantised blocks that share a scale.
+
+use candle::DType;
+use candle::quantized::GgmlDType;
+
+/// The type of a tensor in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Encoding {
+    /// Numbers, one after the other.
+    Plain(DType),
+    /// Quantised blocks (llama.cpp's `ggml-quants`), none across two rows.
+    Blocks(GgmlDType),
+}
+
+impl From<DType> for Encoding {
+    fn from(dtype: DType) -> Self {
+        Self::Plain(dtype)
+    }
+}
+
+impl Encoding {
+    /// The encoding of a tensor of a GGUF file; `None` for the types of intermediate results.
+    pub(crate) fn of_ggml(dtype: GgmlDType) -> Option<Self> {
+        match dtype {
+            GgmlDType::F32 => Some(Self::Plain(DType::F32)),
+            GgmlDType::F16 => Some(Self::Plain(DType::F16)),
+            GgmlDType::BF16 => Some(Self::Plain(DType::BF16)),
+            GgmlDType::Q8_1 | GgmlDType::Q8K => None,
+            blocks => Some(Self::Blocks(blocks)),
+        }
+    }
+
+    /// Its name, as the field writes it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain(dtype) => dtype.as_str(),
+            Self::Blocks(blocks) => match blocks {
+                GgmlDType::F32 => "f32",
+                GgmlDType::F16 => "f16",
+                GgmlDType::BF16 => "bf16",
+                GgmlDType::Q4_0 => "Q4_0",
+                GgmlDType::Q4_1 => "Q4_1",
+                GgmlDType::Q5_0 => "Q5_0",
+                GgmlDType::Q5_1 => "Q5_1",
+                GgmlDType::Q8_0 => "Q8_0",
+                GgmlDType::Q8_1 => "Q8_1",
+                GgmlDType::Q2K => "Q2_K",
+                GgmlDType::Q3K => "Q3_K",
+                GgmlDType::Q4K => "Q4_K",
+                GgmlDType::Q5K => "Q5_K",
+                GgmlDType::Q6K => "Q6_K",
+                GgmlDType::Q8K => "Q8_K",
+            },
+        }
+    }
+
+    /// Bytes of a tensor of this shape; `None` if its rows are not whole blocks or the number of bytes
+    /// overflows.
+    pub(crate) fn bytes(self, shape: &[usize]) -> Option<usize> {
+        let (values, bytes) = match self {
+            Self::Plain(dtype) => (1, dtype.size_in_bytes()),
+            Self::Blocks(blocks) => (blocks.block_size(), blocks.type_size()),
+        };
+        if shape.last().copied().unwrap_or(1) % values != 0 {
+            return None;
+        }
+        let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        (count / values).checked_mul(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_whole_blocks() {
+        let q4 = Encoding::of_ggml(GgmlDType::Q4K).unwrap();
+        assert_eq!(
+            (q4.name(), q4.bytes(&[3, 512])),
+            ("Q4_K", Some(3 * 2 * 144))
+        );
+        // As many values as two blocks hold, but a block would lie across rows.
+        assert_eq!(q4.bytes(&[4, 128]), None);
+        assert_eq!(Encoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
+        assert_eq!(Encoding::Plain(DType::F32).bytes(&[usize::MAX, 2]), None);
+        assert_eq!(Encoding::of_ggml(GgmlDType::Q8K), None);
+    }
+}
