@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use candle::quantized::gguf_file::{Content, TensorInfo, Value};
 use serde_json::{Number, Value as Json};
 
-use crate::checkpoints::store::encoding::Encoding;
+use crate::checkpoints::store::encoding::TensorEncoding;
 
 /// Longest header; those of the largest vocabularies take 10 MiB. Candle needs up to 32 bytes of memory for each
 /// byte of a header.
@@ -39,7 +39,7 @@ pub(crate) struct Info {
     /// Its name.
     pub name: String,
     /// Its type.
-    pub encoding: Encoding,
+    pub encoding: TensorEncoding,
     /// Its shape, rows first.
     pub shape: Vec<usize>,
     /// Its offset in the tensor data.
@@ -171,7 +171,7 @@ impl Header {
 impl Info {
     fn new(name: String, info: &TensorInfo) -> Result<Self> {
         let shape = info.shape.dims().to_vec();
-        let encoding = Encoding::of_ggml(info.ggml_dtype).with_context(|| {
+        let encoding = TensorEncoding::of_ggml(info.ggml_dtype).with_context(|| {
             format!(
                 "its type {:?} is not supported\nhint: take another file of this model",
                 info.ggml_dtype

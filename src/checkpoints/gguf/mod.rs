@@ -15,11 +15,11 @@ use anyhow::{Context, Result, bail};
 use header::MAX_HEADER;
 pub(crate) use header::{Header, Info, json};
 
-use crate::checkpoints::store::store::{Store, Stored};
-use crate::support::digest::{Digest, Hashed};
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::support::digest::{Digest, HashingReader};
 
 /// Where a tensor of a file goes.
-pub(crate) struct Place {
+pub(crate) struct TensorPlacement {
     /// The name that layers load it by.
     pub name: String,
     /// The number of heads, if llama.cpp permuted the rows of each head.
@@ -27,10 +27,10 @@ pub(crate) struct Place {
 }
 
 /// An open file: its first bytes, parsed, and the rest.
-struct Opened {
+struct GgufFile {
     header: Header,
     head: Vec<u8>,
-    rest: Hashed<File>,
+    rest: HashingReader<File>,
 }
 
 /// Reads the header of a file.
@@ -38,13 +38,13 @@ pub(crate) fn header(path: &Path) -> Result<Header> {
     Ok(open(path)?.header)
 }
 
-fn open(path: &Path) -> Result<Opened> {
+fn open(path: &Path) -> Result<GgufFile> {
     let file = File::open(path).context("it cannot be read")?;
     let len = file.metadata().context("it cannot be read")?.len();
-    let mut rest = Hashed::new(file);
+    let mut rest = HashingReader::new(file);
     let head = take(&mut rest, len.min(MAX_HEADER))?;
     let header = Header::parse(&head, len)?;
-    Ok(Opened { header, head, rest })
+    Ok(GgufFile { header, head, rest })
 }
 
 /// Reads exactly `n` bytes.
@@ -64,10 +64,10 @@ fn take(source: impl Read, n: u64) -> Result<Vec<u8>> {
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
-    store: &mut Store,
-    place: impl Fn(&Info) -> Result<Place>,
-) -> Result<(Digest, Vec<(String, Stored)>)> {
-    let Opened { header, head, rest } = open(path)?;
+    store: &mut TensorStore,
+    place: impl Fn(&Info) -> Result<TensorPlacement>,
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+    let GgufFile { header, head, rest } = open(path)?;
     let mut source = head.as_slice().chain(rest);
     let mut position = 0;
     let mut tensors = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn read(
         let context = || format!("tensor `{}`", info.name);
         let mut bytes = take(&mut source, info.bytes).with_context(context)?;
         position = offset + info.bytes;
-        let Place { name, heads } = place(info)?;
+        let TensorPlacement { name, heads } = place(info)?;
         if let Some(heads) = heads {
             bytes = half_by_half(&bytes, &info.shape, heads).with_context(context)?;
         }

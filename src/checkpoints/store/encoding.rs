@@ -5,20 +5,20 @@ use candle::quantized::GgmlDType;
 
 /// The type of a tensor in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Encoding {
+pub(crate) enum TensorEncoding {
     /// Numbers, one after the other.
     Plain(DType),
     /// Quantised blocks (llama.cpp's `ggml-quants`), none across two rows.
     Blocks(GgmlDType),
 }
 
-impl From<DType> for Encoding {
+impl From<DType> for TensorEncoding {
     fn from(dtype: DType) -> Self {
         Self::Plain(dtype)
     }
 }
 
-impl Encoding {
+impl TensorEncoding {
     /// The encoding of a tensor of a GGUF file; `None` for the types of intermediate results.
     pub(crate) fn of_ggml(dtype: GgmlDType) -> Option<Self> {
         match dtype {
@@ -75,15 +75,18 @@ mod tests {
 
     #[test]
     fn rows_are_whole_blocks() {
-        let q4 = Encoding::of_ggml(GgmlDType::Q4K).unwrap();
+        let q4 = TensorEncoding::of_ggml(GgmlDType::Q4K).unwrap();
         assert_eq!(
             (q4.name(), q4.bytes(&[3, 512])),
             ("Q4_K", Some(3 * 2 * 144))
         );
         // As many values as two blocks hold, but a block would lie across rows.
         assert_eq!(q4.bytes(&[4, 128]), None);
-        assert_eq!(Encoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
-        assert_eq!(Encoding::Plain(DType::F32).bytes(&[usize::MAX, 2]), None);
-        assert_eq!(Encoding::of_ggml(GgmlDType::Q8K), None);
+        assert_eq!(TensorEncoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
+        assert_eq!(
+            TensorEncoding::Plain(DType::F32).bytes(&[usize::MAX, 2]),
+            None
+        );
+        assert_eq!(TensorEncoding::of_ggml(GgmlDType::Q8K), None);
     }
 }

@@ -9,7 +9,7 @@ use candle_transformers::models::{bert, xlm_roberta};
 use super::config::{self, BertConfig};
 use super::source::ModelSource;
 use super::{Tokens, ids};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 /// A text encoder.
 pub(crate) struct Bert {
@@ -38,7 +38,7 @@ impl Bert {
     pub(crate) fn load(
         source: &ModelSource,
         layer: Option<usize>,
-        place: &Place,
+        place: &Placement,
     ) -> Result<(Self, usize, String)> {
         let config = source.config(config::bert)?;
         let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {

@@ -6,7 +6,7 @@ use candle_transformers::models::bert;
 use serde_json::{Map, Value};
 
 use super::layer::Sizes;
-use crate::checkpoints::published::fields::Fields;
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Fields that do not affect the results, or that belong to heads that are not loaded.
 const IGNORED: [&str; 27] = [
@@ -83,7 +83,7 @@ pub(super) struct BartConfig {
 
 /// Reads the configuration of a BERT or `RoBERTa`.
 pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
-    let mut fields = Fields::new("", map);
+    let mut fields = ConfigFields::new("", map);
     let kind: String = fields.need("model_type")?;
     let is_roberta = match kind.as_str() {
         "bert" => false,
@@ -132,7 +132,7 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
 
 /// Reads the configuration of a BART.
 pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
-    let mut fields = Fields::new("", map);
+    let mut fields = ConfigFields::new("", map);
     let kind: String = fields.need("model_type")?;
     ensure!(
         kind == "bart",
@@ -181,7 +181,7 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     Ok(config)
 }
 
-fn finish(fields: &Fields) -> Result<()> {
+fn finish(fields: &ConfigFields) -> Result<()> {
     let ignored = IGNORED.map(str::to_owned);
     match fields.unknown(&ignored) {
         Some(unknown) => bail!(
@@ -191,7 +191,7 @@ fn finish(fields: &Fields) -> Result<()> {
     }
 }
 
-fn activation(fields: &mut Fields, field: &str) -> Result<HiddenAct> {
+fn activation(fields: &mut ConfigFields, field: &str) -> Result<HiddenAct> {
     let name: String = fields.or(field, "gelu".to_owned())?;
     match name.as_str() {
         "gelu" => Ok(HiddenAct::Gelu),
