@@ -56,13 +56,10 @@ impl Header {
             bail!("{ALIGNMENT_KEY} is 0, expected a multiple of 8 up to 65536");
         }
         let mut reader = Cursor::new(head);
-        let content = match Content::read(&mut reader) {
-            Ok(content) => content,
-            Err(error) => bail!(
-                "its header is damaged, cut off or of a kind that is not supported: {error}\n\
-                 hint: fetch the file again; tensors may be F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0"
-            ),
-        };
+        let content = Content::read(&mut reader).context(
+            "its header is damaged, cut off or not supported\n\
+             hint: fetch the file again; tensors may be F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0",
+        )?;
         if [content.tensor_infos.len(), content.metadata.len()].map(|n| n as u64) != declared {
             bail!("two tensors or two metadata entries have the same name\n{DAMAGED}");
         }

@@ -213,7 +213,7 @@ fn lengths_are_checked_before_memory_is_taken() {
         &["value-type"],
     );
     assert_refused(&raw(&[&key("key"), &[7, 0, 0, 0], &[2]]), &["bool value 2"]);
-    assert_refused(&raw(&[&size(usize::MAX)]), &["string length"]);
+    assert_refused(&raw(&[&size(usize::MAX), b"short"]), &["string length"]);
 }
 
 #[test]

@@ -66,8 +66,8 @@ impl Bert {
         let device = place.device.clone();
         let bert = Self {
             tokens,
-            encoder,
             device,
+            encoder,
         };
         Ok((bert, layer, weights.digest().short()))
     }
@@ -96,7 +96,7 @@ impl Encoder {
             ..config.model.clone()
         };
         Ok(if config.is_roberta {
-            let model = roberta_config(model);
+            let model = roberta_config(&model);
             Self::Roberta(xlm_roberta::XLMRobertaModel::new(&model, vb.clone())?)
         } else {
             Self::Bert(bert::BertModel::load(vb.clone(), &model)?)
@@ -105,7 +105,7 @@ impl Encoder {
 }
 
 /// The same sizes for Candle's `RoBERTa`.
-fn roberta_config(bert: bert::Config) -> xlm_roberta::Config {
+fn roberta_config(bert: &bert::Config) -> xlm_roberta::Config {
     xlm_roberta::Config {
         hidden_size: bert.hidden_size,
         layer_norm_eps: bert.layer_norm_eps,
