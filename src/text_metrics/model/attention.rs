@@ -1,6 +1,6 @@
 //! Multi-head attention (Vaswani et al. 2017, §3.2) of one sequence to itself or to another.
 
-use acem3_vision::ops::softmax;
+use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 

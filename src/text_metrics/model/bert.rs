@@ -1,7 +1,7 @@
 //! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019), up to a layer (reference: transformers'
 //! `modeling_bert.py`, `modeling_roberta.py`).
 
-use acem3_vision::ops::LayerNorm;
+use acem3_kernels::LayerNorm;
 use anyhow::{Context, Result, bail, ensure};
 use candle::Tensor;
 

@@ -1,6 +1,6 @@
 //! What `config.json` says of a BERT, `RoBERTa` or BART.
 
-use acem3_vision::HiddenAct;
+use acem3_kernels::Activation;
 use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 
@@ -179,10 +179,10 @@ fn finish(fields: &Fields) -> Result<()> {
     }
 }
 
-fn act(name: &str) -> Result<HiddenAct> {
+fn act(name: &str) -> Result<Activation> {
     match name {
-        "gelu" => Ok(HiddenAct::Gelu),
-        "gelu_new" | "gelu_pytorch_tanh" => Ok(HiddenAct::GeluPytorchTanh),
+        "gelu" => Ok(Activation::Gelu),
+        "gelu_new" | "gelu_pytorch_tanh" => Ok(Activation::GeluPytorchTanh),
         other => bail!("the activation is {other}, expected gelu or gelu_new"),
     }
 }

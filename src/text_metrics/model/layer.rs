@@ -1,7 +1,6 @@
 //! One layer of BERT or BART: each part is added to its input and normalised after.
 
-use acem3_vision::HiddenAct;
-use acem3_vision::ops::{LayerNorm, activate};
+use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -20,7 +19,7 @@ pub(super) struct Sizes {
     /// What is added to variances.
     pub(super) eps: f64,
     /// The activation inside the MLP.
-    pub(super) act: HiddenAct,
+    pub(super) act: Activation,
 }
 
 /// How a family calls the parts of a layer.
@@ -87,7 +86,7 @@ pub(super) struct Layer {
     up: Linear,
     down: Linear,
     norm: LayerNorm,
-    act: HiddenAct,
+    act: Activation,
 }
 
 impl Layer {
