@@ -6,18 +6,21 @@ mod agree;
 mod audit;
 mod calibrate;
 mod data;
+mod device;
+mod dicom;
 mod encoders;
 mod introspect;
+mod judge_panel;
 mod metrics;
 mod panel;
-mod place;
 mod rank;
 mod report;
-mod seat;
 mod source;
 mod train;
-mod view;
 
+pub use crate::cli::args::device::DeviceArgs;
+pub use crate::cli::args::dicom::DicomArgs;
+pub use crate::cli::args::judge_panel::JudgePanelArgs;
 pub use agree::{AgreeArgs, BootstrapArgs, LabelArgs, LabelScale};
 pub use audit::{AuditArgs, ThresholdArgs};
 pub use calibrate::{CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs};
@@ -26,13 +29,10 @@ pub use encoders::EncodersArgs;
 pub use introspect::IntrospectArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
-pub use place::DeviceArgs;
 pub use rank::RankArgs;
 pub use report::{ReportArgs, ReportFormat};
-pub use seat::JudgePanelArgs;
 pub use source::SourceArgs;
 pub use train::{TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
-pub use view::DicomArgs;
 
 use std::path::PathBuf;
 

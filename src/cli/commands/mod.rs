@@ -7,11 +7,11 @@ mod data;
 mod encoders;
 mod introspect;
 mod judge;
+mod load_judge;
 mod metrics;
 mod panel;
 mod rank;
 mod report;
-mod seat;
 mod train;
 
 use std::io::{self, Write as _};
