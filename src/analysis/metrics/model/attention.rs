@@ -1,6 +1,6 @@
 //! Multi-head self-attention and cross-attention (Vaswani et al. 2017, §3.2).
 
-use acem3_vision::ops::softmax;
+use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 

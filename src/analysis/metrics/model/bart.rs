@@ -1,8 +1,7 @@
 //! BART (Lewis et al. 2020): the likelihood of a text given another (reference: transformers'
 //! `modeling_bart.py`).
 
-use acem3_experts::ops::{linear, log_probabilities};
-use acem3_vision::ops::LayerNorm;
+use acem3_kernels::{LayerNorm, linear, log_probabilities};
 use anyhow::{Context, Result};
 use candle::Tensor;
 use candle_nn::{Embedding, Module, VarBuilder};

@@ -1,6 +1,6 @@
 //! The `config.json` of BERT, `RoBERTa` and BART.
 
-use acem3_vision::HiddenAct;
+use acem3_kernels::Activation;
 use anyhow::{Result, bail, ensure};
 use candle_transformers::models::bert;
 use serde_json::{Map, Value};
@@ -191,11 +191,11 @@ fn finish(fields: &ConfigFields) -> Result<()> {
     }
 }
 
-fn activation(fields: &mut ConfigFields, field: &str) -> Result<HiddenAct> {
+fn activation(fields: &mut ConfigFields, field: &str) -> Result<Activation> {
     let name: String = fields.or(field, "gelu".to_owned())?;
     match name.as_str() {
-        "gelu" => Ok(HiddenAct::Gelu),
-        "gelu_new" | "gelu_pytorch_tanh" => Ok(HiddenAct::GeluPytorchTanh),
+        "gelu" => Ok(Activation::Gelu),
+        "gelu_new" | "gelu_pytorch_tanh" => Ok(Activation::GeluPytorchTanh),
         other => bail!("{field} is {other}, expected gelu or gelu_new"),
     }
 }

@@ -1,7 +1,6 @@
 //! One layer of BART: every sublayer adds to its input and is followed by a layer norm.
 
-use acem3_vision::HiddenAct;
-use acem3_vision::ops::{LayerNorm, activate};
+use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -20,7 +19,7 @@ pub(super) struct Sizes {
     /// Added to the variance by layer norms.
     pub(super) eps: f64,
     /// The activation inside the MLP.
-    pub(super) act: HiddenAct,
+    pub(super) act: Activation,
 }
 
 /// A layer.
@@ -32,7 +31,7 @@ pub(super) struct Layer {
     up: Linear,
     down: Linear,
     norm: LayerNorm,
-    act: HiddenAct,
+    act: Activation,
 }
 
 impl Layer {

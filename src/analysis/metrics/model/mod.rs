@@ -17,7 +17,7 @@ pub(super) use source::ModelSource;
 pub(super) use tokens::Encoded;
 use tokens::Tokens;
 
-use acem3_experts::ops::linear;
+use acem3_kernels::linear;
 use candle::{Device, Result, Tensor};
 use candle_nn::VarBuilder;
 
