@@ -66,6 +66,8 @@ mod introspect;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod layering;
+#[cfg(test)]
 mod layouts;
 #[cfg(test)]
 mod length_control;
