@@ -15,7 +15,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use acem3::cli::{DeviceArg, DtypeArg, PlaceFlags};
+use acem3::device::{DeviceChoice, DtypeChoice};
 use acem3::device::Place;
 use acem3::encoders::memory::peak;
 use acem3::threads;
@@ -211,10 +211,10 @@ fn main() -> Result<()> {
     let size = args.next().unwrap_or("small".to_owned());
     let device = args.next().unwrap_or("cpu".to_owned());
     let dtype = args.next().unwrap_or("f32".to_owned());
-    let device: DeviceArg = device.parse().map_err(anyhow::Error::msg)?;
-    let dtype = DtypeArg::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
+    let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
+    let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
     threads::settle();
-    let place = Place::open(PlaceFlags { device, dtype })?;
+    let place = Place::open(device, dtype)?;
     let panel = Panel::drawn(&size, &place)?;
     let at = &place.device;
     println!(

@@ -26,7 +26,7 @@ pub use encoders::EncodersArgs;
 pub use introspect::IntrospectArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
-pub use place::{DeviceArg, DtypeArg, PlaceFlags};
+pub use place::PlaceFlags;
 pub use rank::RankArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use seat::SeatFlags;
@@ -38,6 +38,8 @@ use std::path::PathBuf;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::terminal::verbosity::{ProgressMode, Verbosity};
 
 const EXAMPLES: &str = "\
 Start here:
@@ -114,26 +116,6 @@ pub enum Command {
     Panel(PanelArgs),
 }
 
-/// How much is said on stderr.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct Verbosity {
-    /// Say more: every case that has no verdict, and why
-    #[arg(
-        short,
-        long,
-        global = true,
-        env = "ACEM3_VERBOSE",
-        conflicts_with = "quiet",
-        help_heading = "Messages"
-    )]
-    #[arg(value_parser = FalseyValueParser::new())]
-    pub verbose: bool,
-    /// Say nothing but errors and results
-    #[arg(help_heading = "Messages")]
-    #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = FalseyValueParser::new())]
-    pub quiet: bool,
-}
-
 /// `acem3 judge`.
 #[derive(Args, Clone, Debug)]
 pub struct JudgeArgs {
@@ -164,8 +146,8 @@ pub struct JudgeArgs {
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
     /// How progress is shown on stderr
-    #[arg(long, value_enum, default_value_t = ProgressArg::Auto, env = "ACEM3_PROGRESS")]
-    pub progress: ProgressArg,
+    #[arg(long, value_enum, default_value_t = ProgressMode::Auto, env = "ACEM3_PROGRESS")]
+    pub progress: ProgressMode,
 }
 
 /// The form of what is printed on stdout.
@@ -188,19 +170,6 @@ pub enum TableFormat {
     Markdown,
     /// Every figure on a line of its own, for a spreadsheet
     Csv,
-}
-
-/// How progress is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProgressArg {
-    /// A bar on a terminal, lines elsewhere
-    Auto,
-    /// A bar
-    Bar,
-    /// A line about every ten seconds
-    Log,
-    /// Nothing
-    None,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

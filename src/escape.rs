@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::summary::printable;
+use crate::text::printable;
 
 /// A text on one line as HTML has it, within an element or a quoted attribute. What could turn the direction of
 /// the text behind it is told, not done.

@@ -3,6 +3,8 @@
 //! Data sets ask several questions in a row about one image. Reading and hashing it is needed for
 //! every key; decoding only when the judge is asked, so it happens then, and once.
 
+pub(crate) mod derived;
+
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,8 +16,8 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 
 use crate::cases::ImageSource;
+use crate::digest::Digest;
 use crate::files::regular;
-use crate::key::Digest;
 
 /// How many images are kept.
 const KEPT: usize = 4;

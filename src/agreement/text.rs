@@ -6,8 +6,9 @@ use super::figure::{Figure, SIDES};
 use super::section::{Agreement, Group, Section};
 use super::statistic::Statistic;
 use crate::statistics::Undefined;
-use crate::summary::{percent_down, plural};
+use crate::summary::percent_down;
 use crate::terminal::grid::Grid;
+use crate::text::plural;
 
 /// The columns of the tables that have a row for each target or subgroup.
 const BRIEF: [(&str, Statistic); 4] = [

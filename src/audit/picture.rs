@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::images::LoadedImage;
-use crate::measure::trial::{blank, loaded};
+use crate::images::derived::{blank, loaded};
 
 /// What a judge is shown in place of the image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::probe::Probe;
 use super::reading::{Reading, Sample, Sign};
 use super::result::{Finding, Measure, Outcome, Unit};
 use crate::statistics::{Defined, mean};
-use crate::summary::plural;
+use crate::text::plural;
 use crate::verdicts::{Presented, Verdict};
 use acem3_conclusion::compare;
 

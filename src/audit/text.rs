@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::reading::Reading;
 use super::result::{Audit, Finding, Measure, Outcome, Unit};
 use crate::agreement::Part;
-use crate::summary::plural;
 use crate::terminal::grid::Grid;
+use crate::text::plural;
 
 impl Audit {
     /// What was audited, and every finding in a line.

@@ -3,9 +3,10 @@
 use super::apply::ModelMean;
 use super::file::{Calibration, Quality};
 use crate::agreement::Part;
-use crate::summary::{percent_down, plural};
+use crate::summary::percent_down;
 use crate::terminal::grid::Grid;
 use crate::terminal::number::{plain, signed};
+use crate::text::plural;
 
 /// With fewer labels an isotonic map follows the noise.
 const WANTED: usize = 200;

@@ -37,4 +37,4 @@ pub(crate) use rows::Sheet;
 pub(crate) use source::root;
 
 pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};
-pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, open};
+pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, SourceSpec, open};

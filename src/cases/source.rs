@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use acem3_vision::View;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,17 @@ impl Default for OpenOptions {
             min_responses: 2,
         }
     }
+}
+
+/// Where cases come from and how they are read.
+#[derive(Clone, Debug)]
+pub struct SourceSpec {
+    /// A folder, a file or a data set.
+    pub path: PathBuf,
+    /// How to read it.
+    pub options: OpenOptions,
+    /// How DICOM images are viewed.
+    pub view: View,
 }
 
 /// Languages of questions.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::agree::{LabelArgs, SamplingArgs};
-use super::{ProgressArg, SeatFlags, SourceArgs, TableFormat, percent};
+use super::{SeatFlags, SourceArgs, TableFormat, percent};
 use crate::audit::{Limit, LimitKind, Probe};
+use crate::terminal::verbosity::ProgressMode;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -67,8 +68,8 @@ pub struct AuditArgs {
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
     /// How progress is shown on stderr
-    #[arg(long, value_enum, default_value_t = ProgressArg::Auto, env = "ACEM3_PROGRESS")]
-    pub progress: ProgressArg,
+    #[arg(long, value_enum, default_value_t = ProgressMode::Auto, env = "ACEM3_PROGRESS")]
+    pub progress: ProgressMode,
 }
 
 /// What is too much, or too little: the exit code is 1 then.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::{DeviceArg, SourceArgs, TableFormat};
+use super::{SourceArgs, TableFormat};
+use crate::device::DeviceChoice;
 use crate::hub::HubFlags;
 use crate::text_metrics::Metric;
 
@@ -75,7 +76,7 @@ pub struct MetricsArgs {
     pub hub: HubFlags,
     /// Where models compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
+    pub device: DeviceChoice,
     /// How many texts a model reads at once; it moves the speed and the memory, never a score
     #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -7,7 +7,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum as _};
 
 use super::ViewFlags;
-use crate::cases::{Lang, OpenOptions};
+use crate::cases::{Lang, OpenOptions, SourceSpec};
 
 /// Where cases come from.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +42,15 @@ impl SourceArgs {
             split: self.split.clone(),
             with_reference: self.with_reference,
             min_responses,
+        }
+    }
+
+    /// The source with its options; a case with fewer responses than this is a problem.
+    pub fn spec(&self, min_responses: usize) -> SourceSpec {
+        SourceSpec {
+            path: self.path.clone(),
+            options: self.options(min_responses),
+            view: self.view.view(),
         }
     }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{DeviceArg, Format, IntrospectArgs, PlaceFlags};
+use super::{Format, IntrospectArgs, PlaceFlags};
+use crate::device::DeviceChoice;
 use crate::hub::HubFlags;
 use crate::tables::Rows;
 
@@ -71,7 +72,7 @@ pub struct TrainTableArgs {
     pub limit: Option<usize>,
     /// Where to train and to judge: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
+    pub device: DeviceChoice,
     /// The form of the table on stdout
     #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
     pub format: Format,
@@ -93,7 +94,7 @@ pub struct TrainRunArgs {
     pub data: Option<PathBuf>,
     /// Where to compute: auto, cpu, cuda or cuda:1; an interrupted training may go on elsewhere
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
-    pub device: DeviceArg,
+    pub device: DeviceChoice,
     /// How the hub is used, where the configuration begins with a checkpoint there.
     #[command(flatten)]
     pub hub: HubFlags,

@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::{print, tables};
 use crate::agreement::{Against, Agreement, Part, Plan, Units, agreement, compare, join};
-use crate::cli::{AgreeArgs, LabelArgs, SamplingArgs, TableFormat, Verbosity};
+use crate::cli::{AgreeArgs, LabelArgs, SamplingArgs, TableFormat};
 use crate::labels::{self, LabelOptions};
 use crate::statistics::Bootstrap;
 use crate::terminal::exit::Exit;
 use crate::terminal::grid::Grid;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
 use crate::verdicts::{self, ScoreKind, Verdicts};
 
 /// What is written as JSON.

@@ -11,14 +11,15 @@ use super::{print, tables, unheeded};
 use crate::agreement::Units;
 use crate::audit::{Asked, Audit, Plan, Probe, Subject, judge_all};
 use crate::cases::{self, Case};
-use crate::cli::{AuditArgs, TableFormat, Verbosity};
+use crate::cli::{AuditArgs, TableFormat};
 use crate::files::whole_file;
 use crate::images::Images;
 use crate::run::tally::Tally;
-use crate::summary::{plural, printable};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::{Progress, duration, say};
+use crate::terminal::verbosity::Verbosity;
+use crate::text::{plural, printable};
 use crate::text_metrics::records_at;
 use crate::verdicts::{ScoreKind, Verdicts};
 
@@ -136,7 +137,7 @@ fn of_cases(args: &AuditArgs, asked: &Asked, verbosity: Verbosity) -> Result<Aud
         tally.counts.cases = through as u64;
         tally.counts.judged = scored as u64;
         tally.fresh = through as u64;
-        progress.show(&tally);
+        progress.show(tally.progress());
         Ok(())
     };
     let batch = args.seat.batch_size as usize;

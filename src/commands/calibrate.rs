@@ -11,10 +11,11 @@ use super::{print, tables};
 use crate::agreement::Part;
 use crate::calibration::{Calibration, Fitting, fit, means, of_means};
 use crate::cli::{
-    CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat, Verbosity,
+    CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
 use crate::files::regular;
 use crate::terminal::exit::Exit;
+use crate::terminal::verbosity::Verbosity;
 use crate::verdicts::{ScoreKind, Verdicts};
 
 /// Runs the command.

@@ -8,17 +8,19 @@ use serde::Serialize;
 
 use crate::cases::{self, Case, Problem, Reason};
 use crate::cli::{
-    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, QualityArgs, Verbosity,
+    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, QualityArgs,
 };
 use crate::commands::{print, unheeded};
 use crate::images::{Images, relative};
 use crate::phantoms::write;
 use crate::preferences::{PreferencePlan, drawn, evaluations, given, rate, write_rated};
 use crate::statistics::Bootstrap;
-use crate::summary::{plural, printable, reason_name};
+use crate::summary::reason_name;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
+use crate::text::{plural, printable};
 
 /// Runs the command.
 pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {

@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use super::print;
-use crate::cli::{EncodersArgs, Format, Verbosity};
+use crate::cli::{EncodersArgs, Format};
 use crate::encoders::judged::Budget;
 use crate::encoders::{Candidate, Comparison, PlanSet, judged, probe};
 use crate::files::folder::make;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
 use crate::training::Live;
 
 /// Runs the command.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 
 use super::print;
-use crate::cli::{Format, IntrospectArgs, Verbosity};
+use crate::cli::{Format, IntrospectArgs};
 use crate::device::Place;
 use crate::files::whole_file;
 use crate::hub::Downloads;
@@ -15,6 +15,7 @@ use crate::run::journal::RECORDS;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
 use crate::training::{Live, TrainConfig};
 
 /// The variable that holds an endpoint's key.
@@ -24,13 +25,13 @@ const KEY: &str = "OPENAI_API_KEY";
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::begin(&args.config, downloads)?;
-    let place = Place::open(args.place)?;
+    let place = args.place.open()?;
     let mut adviser = adviser(args, &place, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
         config: &config,
         start: start.as_ref(),
-        cases: &args.cases,
+        cases: &args.cases.spec(2),
         held_out: args.held_out.as_deref(),
         data: args.data.clone(),
         out: &args.out,

@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use super::{print, unheeded};
 use crate::cases;
-use crate::cli::{MetricsArgs, TableFormat, Verbosity};
+use crate::cli::{MetricsArgs, TableFormat};
 use crate::device::{self, Place};
 use crate::files::whole_file;
-use crate::summary::printable;
 use crate::terminal::exit::Exit;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
+use crate::text::printable;
 use crate::text_metrics::{
     BartSettings, BertSettings, Collected, Learned, Metric, Scores, Settings, Table, lines,
     records_at, score,

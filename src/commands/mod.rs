@@ -21,8 +21,8 @@ use anyhow::Context as _;
 use crate::agreement::Part;
 use crate::cases::{Lang, SourceKind};
 use crate::cli::{Cli, Command, SourceArgs, TableFormat};
-use crate::summary::printable;
 use crate::terminal::exit::{Exit, Stopped, Unread};
+use crate::text::printable;
 
 /// Does what the command line asks for.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {

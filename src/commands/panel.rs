@@ -1,11 +1,12 @@
 //! `acem3 panel`: what a panel is made of.
 
 use super::print;
-use crate::cli::{Format, PanelArgs, PanelCommand, PanelInspectArgs, Verbosity};
+use crate::cli::{Format, PanelArgs, PanelCommand, PanelInspectArgs};
 use crate::device::Place;
 use crate::hub::Downloads;
 use crate::panel::{PanelFiles, inspect};
 use crate::terminal::exit::Exit;
+use crate::terminal::verbosity::Verbosity;
 
 /// Runs the command.
 pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {

@@ -8,17 +8,18 @@ use anyhow::{Context as _, Result, bail};
 use super::agree::{bootstrap, labelled, read};
 use super::print;
 use crate::calibration::{Calibration, means};
-use crate::cli::{ReportArgs, ReportFormat, Verbosity};
+use crate::cli::{ReportArgs, ReportFormat};
 use crate::files::whole_file;
 use crate::report::{
     Audit, Browser, Inputs, Judged, Pictures, Report, Rows, Sides, Thumbs, markdown, page, parquet,
     read as read_whole, sections,
 };
 use crate::run::manifest::Manifest;
-use crate::summary::plural;
 use crate::terminal::exit::Exit;
 use crate::terminal::number::size;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
+use crate::text::plural;
 use crate::verdicts::ScoreKind;
 
 /// Runs the command.

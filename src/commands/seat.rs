@@ -1,11 +1,11 @@
 //! The judge that a command line asks for.
 
-use crate::cli::{SeatFlags, Verbosity};
-use crate::device::Place;
+use crate::cli::SeatFlags;
 use crate::hub::{Downloads, HubStamp};
 use crate::judge::Judge;
 use crate::judge::scripted::ScriptedJudge;
 use crate::panel::{Bench, Options, Panel, PanelFiles};
+use crate::terminal::verbosity::Verbosity;
 
 /// The judge, and what was taken from the hub for it.
 pub(super) fn load_judge(
@@ -17,7 +17,7 @@ pub(super) fn load_judge(
         let judge = ScriptedJudge::parse(script, seat.single_order, seat.scores_only)?;
         return Ok((Box::new(judge), Vec::new()));
     }
-    let place = Place::open(seat.place)?;
+    let place = seat.place.open()?;
     let mut downloads = Downloads::new(seat.hub, verbosity.quiet);
     let files = PanelFiles::locate(named, &mut downloads)?;
     let panel = Panel::load(&files, seat.scores_only, &place, downloads)?;

@@ -4,10 +4,8 @@ use anyhow::bail;
 use clap::ValueEnum as _;
 
 use super::print;
-use crate::cli::{
-    Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs, Verbosity,
-};
-use crate::device::{Place, open};
+use crate::cli::{Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs};
+use crate::device::open;
 use crate::files::whole_file;
 use crate::hub::Downloads;
 use crate::measure::{self, Plan};
@@ -16,6 +14,7 @@ use crate::tables::{self, Budget};
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::say;
+use crate::terminal::verbosity::Verbosity;
 use crate::training::{Live, TrainConfig, TrainPaths, train};
 
 /// Runs the command.
@@ -99,7 +98,7 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
-    let place = Place::open(args.place)?;
+    let place = args.place.open()?;
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let mut judge = Bench::open(&files, &place, downloads)?;

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::run::journal::RECORDS;
-use crate::run::manifest::MANIFEST;
-
 /// A folder taken for this process alone, until it is dropped or the process ends, however it
 /// does. The file stays: to remove it would let two others take it at once.
 #[derive(Debug)]
@@ -87,24 +84,6 @@ pub fn make(folder: &Path) -> anyhow::Result<()> {
             folder.display()
         )
     })
-}
-
-/// Whether a folder holds records.
-pub fn holds_records(folder: &Path) -> bool {
-    fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
-}
-
-/// Takes back what a run has made in a folder before it had a record, and the folder itself if it was
-/// made for it. What cannot be removed stays.
-pub fn abandon(folder: &Path, made: bool) {
-    for name in [RECORDS, MANIFEST] {
-        let _ = fs::remove_file(folder.join(name));
-    }
-    if made {
-        // Nobody can hold this lock: the folder is new, and its run has ended.
-        let _ = fs::remove_file(folder.join(FolderLock::FILE));
-        let _ = fs::remove_dir(folder);
-    }
 }
 
 /// The first name beside this folder that is not taken: `demo-2`, `demo-3`, …

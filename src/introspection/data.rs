@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 
 use super::lesson::Lesson;
 use super::review::PairName;
+use crate::digest::Digest;
 use crate::files::folder::folder_of;
 use crate::files::folder::make;
 use crate::files::whole_file;
 use crate::images::png;
-use crate::key::Digest;
 use crate::preferences::{evaluations, numbered, whole_images};
 
 /// The folder of images, beside the files of evaluations.

@@ -25,15 +25,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::cases::OpenOptions;
-use crate::cli::{SourceArgs, Verbosity};
+use crate::cases::{OpenOptions, SourceSpec};
 use crate::device::Place;
 use crate::files::folder::make;
 use crate::files::whole_file;
 use crate::panel::Start;
 use crate::preferences::evaluations;
-use crate::summary::plural;
 use crate::terminal::interrupt::Interrupt;
+use crate::terminal::verbosity::Verbosity;
+use crate::text::plural;
 use crate::training::{Live, TrainConfig, TrainPaths, train};
 use asking::{ask, left};
 use data::Data;
@@ -49,7 +49,7 @@ pub struct Introspection<'a> {
     /// What each training begins with.
     pub start: Option<&'a Start>,
     /// The cases whose right order is known, which are learned from.
-    pub cases: &'a SourceArgs,
+    pub cases: &'a SourceSpec,
     /// Cases with known order that are never learned from.
     pub held_out: Option<&'a Path>,
     /// The folder of public data sets, where stages draw from them.
@@ -80,7 +80,7 @@ impl Introspection<'_> {
     /// or the adviser fails.
     pub fn run(&self, adviser: &mut Adviser) -> Result<Option<Rounds>> {
         let given = evaluations_of(self.config)?;
-        sitting::check(&self.cases.path, &self.cases.options(2))?;
+        sitting::check(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
             sitting::check(path, &OpenOptions::default())?;
         }

@@ -10,8 +10,7 @@ use anyhow::Result;
 
 use super::review::{PairName, Review, nothing_known};
 use super::suggestion::Doubt;
-use crate::cases::{self, Case, OpenOptions, Source};
-use crate::cli::{ProgressArg, SourceArgs, Verbosity};
+use crate::cases::{self, Case, OpenOptions, Source, SourceSpec};
 use crate::device::Place;
 use crate::files::folder::make;
 use crate::hub::Downloads;
@@ -24,6 +23,7 @@ use crate::run::pairs::pairs;
 use crate::run::{Plan, Run};
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
+use crate::terminal::verbosity::{ProgressMode, Verbosity};
 
 /// Finds out whether something is known of the cases: before hours of training, not behind them.
 pub(super) fn check(path: &Path, options: &OpenOptions) -> Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn check(path: &Path, options: &OpenOptions) -> Result<()> {
 pub(super) struct Sitting<'a> {
     pub(super) panel: &'a Path,
     /// How cases are read.
-    pub(super) cases: &'a SourceArgs,
+    pub(super) cases: &'a SourceSpec,
     /// Which cases: those of `cases`, or others.
     pub(super) path: &'a Path,
     pub(super) out: &'a Path,
@@ -55,7 +55,7 @@ impl Sitting<'_> {
         let begun = Instant::now();
         let own = self.path == self.cases.path;
         let options = if own {
-            self.cases.options(2)
+            self.cases.options.clone()
         } else {
             OpenOptions::default()
         };
@@ -66,7 +66,7 @@ impl Sitting<'_> {
         let mut journal = Journal::open(self.out, &judge.provenance())?;
         let mut manifest = Manifest::begin(SourceStamp::of(self.path, source.kind), &judge);
         manifest.write(self.out)?;
-        let mut progress = Progress::new(ProgressArg::Auto, self.verbosity, source.total);
+        let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
         let plan = Plan {
             batch_size: self.batch_size,
             baseline: None,
@@ -74,7 +74,7 @@ impl Sitting<'_> {
             root: cases::root(self.path),
         };
         let images = Images::new(plan.root.clone(), Limits::default());
-        let images = images.viewed(self.cases.view.view());
+        let images = images.viewed(self.cases.view.clone());
         let mut run = Run::new(&mut judge, &mut journal, images, &mut progress, plan);
         let outcome = run.all(&mut source, self.interrupt);
         let tally = run.tally().clone();
@@ -100,14 +100,14 @@ pub(super) struct Doubts<'a> {
 impl<'a> Doubts<'a> {
     /// Opens the cases once more.
     pub(super) fn open(
-        cases: &SourceArgs,
+        cases: &SourceSpec,
         wrong: &'a BTreeMap<PairName, [f64; 2]>,
     ) -> Result<Self> {
         let root = cases::root(&cases.path);
         let images = Images::new(root, Limits::default());
         Ok(Self {
-            source: cases::open(&cases.path, &cases.options(2))?,
-            images: images.viewed(cases.view.view()),
+            source: cases::open(&cases.path, &cases.options)?,
+            images: images.viewed(cases.view.clone()),
             wrong,
             waiting: Vec::new(),
             lost: Vec::new(),

@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 
 use super::endpoint::Endpoint;
 use super::review::PairName;
+use crate::digest::Digest;
 use crate::judge::judgement::Judgement;
 use crate::judge::{Judge, PairJob};
-use crate::key::Digest;
 use crate::run::records::records;
 
 /// Who is asked.

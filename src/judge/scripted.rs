@@ -12,8 +12,9 @@ use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::bail;
 
 use crate::cases::Reason;
+use crate::digest::Digest;
 use crate::judge::{Judge, PairJob, Unscored};
-use crate::key::{Digest, Provenance};
+use crate::key::Provenance;
 
 /// A response with this text in it does not fit into the scripted judge's context.
 pub const TOO_LONG: &str = "[[too long]]";

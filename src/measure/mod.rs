@@ -19,9 +19,9 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
 use crate::judge::{Judge, Unscored};
-use crate::summary::plural;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::duration;
+use crate::text::plural;
 use sets::{Known, Set};
 use trial::{Trial, View};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::interval::Share;
-use crate::summary::{plural, printable};
+use crate::text::{plural, printable};
 
 /// All figures of one panel.
 #[derive(Clone, Debug, Serialize)]

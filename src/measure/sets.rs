@@ -15,11 +15,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Plan;
-use super::trial::{Trial, loaded};
+use super::trial::Trial;
 use crate::cases::ImageSource;
 use crate::examples::{
     ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
 };
+use crate::images::derived::loaded;
 use crate::images::{Images, LoadedImage};
 use crate::phantoms::phantom;
 

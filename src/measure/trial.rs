@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use acem3_vision::DecodedImage;
 use anyhow::{Context, Result};
 
 use crate::cases::{Case, Response};
 use crate::images::LoadedImage;
+use crate::images::derived::blank;
 use crate::judge::{Judge, PairJob, Unscored};
-use crate::key::Digest;
 use acem3_conclusion::Verdict;
 
 /// Pairs judged at once.
@@ -100,24 +99,4 @@ fn stranger(trials: &[Trial], i: usize) -> Option<&Trial> {
 /// Whether images can be exchanged between the trials.
 pub(crate) fn can_exchange(trials: &[Trial]) -> bool {
     !trials.is_empty() && stranger(trials, 0).is_some()
-}
-
-/// A grey image of the same size.
-pub(crate) fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
-    let (width, height) = (image.width(), image.height());
-    let decoded = DecodedImage::from_rgb(width, height, vec![127; width * height * 3]);
-    let decoded = decoded.context("an image without pixels")?;
-    Ok(loaded("blank", decoded))
-}
-
-/// An image that is named by its pixels.
-pub(crate) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
-    let mut bytes = decoded.width().to_le_bytes().to_vec();
-    bytes.extend_from_slice(decoded.data());
-    let sha256 = Digest::of(&bytes);
-    Arc::new(LoadedImage {
-        name: name.to_owned(),
-        sha256,
-        decoded,
-    })
 }

@@ -15,8 +15,8 @@ use super::published::Source;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use super::weights::{Checkpoint, Library};
 use crate::device::Place;
+use crate::digest::Digest;
 use crate::hub::{Downloads, HubStamp};
-use crate::key::Digest;
 use crate::terminal::exit::advised;
 
 /// How the members are asked.

@@ -10,8 +10,8 @@ use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
 use super::store::{Store, Stored};
+use crate::digest::{Digest, Hashed};
 use crate::files::whole_file;
-use crate::key::{Digest, Hashed};
 
 /// Longest header, as in the reference implementation.
 const HEADER: u64 = 100_000_000;

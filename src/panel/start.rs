@@ -12,8 +12,8 @@ use super::files::PanelFiles;
 use super::recipe::{MEMBERS, Recipe};
 use super::weights::Checkpoint;
 use crate::device::Place;
+use crate::digest::Digest;
 use crate::hub::Downloads;
-use crate::key::Digest;
 
 /// Four members of one shape that see, with their words and weights.
 pub struct Start {

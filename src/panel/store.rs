@@ -11,7 +11,7 @@ use candle::{DType, Device, Storage, Tensor};
 
 use super::encoding::Encoding;
 use crate::device::Place;
-use crate::key::Digest;
+use crate::digest::Digest;
 
 /// Rows of blocks that are looked through at once.
 const ROWS: usize = 256;

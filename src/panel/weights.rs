@@ -18,8 +18,8 @@ use super::safetensors;
 use super::store::{Identity, Store, Stored};
 use super::torch;
 use crate::device::Place;
+use crate::digest::Digest;
 use crate::hub::Downloads;
-use crate::key::Digest;
 
 /// A file's hash and tensors.
 pub(super) type Opened = Arc<(Digest, Vec<(String, Stored)>)>;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::line::{image, member, prompt, read_lines};
-use crate::key::Digest;
+use crate::digest::Digest;
 
 /// A prompt with the evaluation that follows it.
 #[derive(Clone, Debug, PartialEq)]

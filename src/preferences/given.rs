@@ -13,7 +13,7 @@ use super::evaluations_file::{Evaluation, evaluations};
 use super::folder::{COPIED, Pairs, Positive, PreferencePlan, Written, prompt_text};
 use super::line::there;
 use super::negative::Ratings;
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::panel::MEMBERS;
 use crate::terminal::interrupt::Interrupt;
 

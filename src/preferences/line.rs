@@ -6,7 +6,7 @@ use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 
 use super::folder::IMAGE;
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::panel::MEMBERS;
 
 /// Reads every line of a file that is not blank, as a `what`; also gives the file's hash.

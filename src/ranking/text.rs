@@ -2,9 +2,10 @@
 
 use super::compute::Ranking;
 use crate::agreement::{Part, probability};
-use crate::summary::{percent_down, plural};
+use crate::summary::percent_down;
 use crate::terminal::grid::Grid;
 use crate::terminal::number::signed;
+use crate::text::plural;
 
 impl Ranking {
     /// What the tables are about, in one paragraph.

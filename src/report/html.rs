@@ -14,9 +14,9 @@ use super::pictures::Pictures;
 use super::section::{Block, Section};
 use super::sections::sections;
 use crate::agreement::Part;
+use crate::digest::Digest;
 use crate::escape::{html, json};
-use crate::key::Digest;
-use crate::summary::plural;
+use crate::text::plural;
 
 /// The look of the page.
 const STYLE: &str = include_str!("page.css");

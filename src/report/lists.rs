@@ -6,8 +6,9 @@ use super::section::Block;
 use super::seen::Brief;
 use crate::agreement::Part;
 use crate::judge::judgement::Order;
-use crate::summary::{plural, reason_name};
+use crate::summary::reason_name;
 use crate::terminal::grid::Grid;
+use crate::text::plural;
 
 /// So many cases of a kind are listed; the browser has all.
 const LISTED: usize = 20;

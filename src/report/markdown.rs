@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::section::{Block, Section};
 use crate::agreement::Part;
-use crate::summary::markdown as shown;
+use crate::text::markdown as shown;
 
 /// The sections as Markdown.
 pub fn markdown(title: &str, sections: &[Section]) -> String {

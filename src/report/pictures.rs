@@ -19,8 +19,8 @@ use image::{DynamicImage, RgbImage};
 use rayon::prelude::*;
 
 use crate::cases::{self, ImageSource, OpenOptions};
+use crate::digest::Digest;
 use crate::images::Images;
-use crate::key::Digest;
 use crate::run::record::ImageStamp;
 
 /// The longest side of a small picture, in pixels.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::run::record::{Outcome, Record};
 
 /// The name of the file of verdicts set aside in the folder of a run.

@@ -87,7 +87,7 @@ fn without(text: &str, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::cases::Problem;
-    use crate::key::Digest;
+    use crate::digest::Digest;
 
     fn subject(case: &str, pair: [&str; 2]) -> Subject {
         let problem = Problem::parse("x.jsonl".as_ref(), 1, Some(case.to_owned()), "");

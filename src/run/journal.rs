@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use crate::digest::Digest;
 use crate::files::folder::{FolderLock, unused};
-use crate::key::{Digest, Provenance, judge_digest};
+use crate::key::{Provenance, judge_digest};
 use crate::run::aside::Aside;
 use crate::run::manifest;
 use crate::run::record::{Outcome, Record, SCHEMA};

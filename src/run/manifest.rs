@@ -12,9 +12,10 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::{Reason, SourceKind};
+use crate::digest::Digest;
 use crate::hub::HubStamp;
 use crate::judge::Judge;
-use crate::key::{Digest, Provenance, judge_digest};
+use crate::key::{Provenance, judge_digest};
 use crate::run::record::SCHEMA;
 use crate::run::tally::Tally;
 use crate::terminal::clock::rfc3339;

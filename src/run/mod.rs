@@ -7,6 +7,7 @@ pub mod aside;
 pub mod causes;
 pub mod journal;
 pub mod manifest;
+pub mod output;
 pub mod pairs;
 pub mod record;
 pub mod records;
@@ -23,19 +24,20 @@ use acem3_vision::Shown;
 use anyhow::{Context, ensure};
 
 use crate::cases::{Case, Problem, Reason};
+use crate::digest::Digest;
 use crate::images::{Images, LoadedImage, ReadImage, relative};
 use crate::judge::judgement::Judgement;
 use crate::judge::{Judge, PairJob, Unscored};
-use crate::key::{Digest, judge_digest, pair_key};
+use crate::key::{judge_digest, pair_key};
 use crate::run::aside::ASIDE;
 use crate::run::journal::Journal;
 use crate::run::pairs::{lost_pairs, pairs};
 use crate::run::record::{ImageStamp, Outcome, Record, Subject};
 use crate::run::tally::{Origin, Tally};
-use crate::summary::printable;
 use crate::terminal::exit::Stopped;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
+use crate::text::printable;
 use slot::{End, Slot, Step};
 
 /// A batch is closed early when its images hold so many pixels, whatever its size.
@@ -262,7 +264,7 @@ impl<'a> Run<'a> {
         self.window.push_back(slot);
         if self.waiting == 0 {
             self.write_ready()?;
-            self.progress.show(&self.tally);
+            self.progress.show(self.tally.progress());
             return Ok(());
         }
         let full = self.waiting >= self.size || self.pixels >= BATCH_PIXELS;
@@ -303,7 +305,7 @@ impl<'a> Run<'a> {
         }
         self.write_ready()?;
         self.journal.sync()?;
-        self.progress.show(&self.tally);
+        self.progress.show(self.tally.progress());
         Ok(())
     }
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::cases::{Case, Labels, Problem, Reason};
+use crate::digest::Digest;
 use crate::judge::Unscored;
 use crate::judge::judgement::Judgement;
-use crate::key::Digest;
 
 /// The version of the record's form. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;

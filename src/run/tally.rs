@@ -1,5 +1,6 @@
 //! What a run counts as its records go by: nothing that grows with their number.
 
+use crate::terminal::progress::ProgressCounts;
 use std::collections::BTreeMap;
 
 use acem3_experts::Aspect;
@@ -59,6 +60,16 @@ pub struct ModelTally {
 }
 
 impl Tally {
+    /// The counts that a progress bar shows.
+    pub fn progress(&self) -> ProgressCounts {
+        ProgressCounts {
+            cases: self.counts.cases + self.counts.unreadable,
+            fresh: self.fresh,
+            judged: self.counts.judged,
+            unscored: self.counts.all_unscored(),
+        }
+    }
+
     /// Adds a record.
     pub fn add(&mut self, record: &Record, origin: Origin) {
         self.counts.records += 1;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::files::formula;
-use crate::summary::{markdown, printable};
+use crate::text::{markdown, printable};
 
 /// Rows below a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,3 +6,4 @@ pub mod grid;
 pub mod interrupt;
 pub mod number;
 pub mod progress;
+pub mod verbosity;

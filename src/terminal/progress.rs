@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::{ProgressArg, Verbosity};
-use crate::run::tally::Tally;
-use crate::summary::{plural, printable};
+use crate::terminal::verbosity::{ProgressMode, Verbosity};
+use crate::text::{plural, printable};
 
 /// How often a line is written where there is no bar.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -24,6 +23,19 @@ pub struct Progress {
     /// What is counted, in the plural.
     what: &'static str,
     pace: Option<Pace>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProgressCounts {
+    /// Cases read, unreadable ones included.
+    pub cases: u64,
+    /// Verdicts made by this process, not reused from an earlier run.
+    pub fresh: u64,
+    /// Pairs with a verdict.
+    pub judged: u64,
+    /// Pairs without a verdict.
+    pub unscored: u64,
 }
 
 #[derive(Debug)]
@@ -43,13 +55,13 @@ struct Pace {
 
 impl Progress {
     /// Progress over a number of cases, if it is known.
-    pub fn new(mode: ProgressArg, verbosity: Verbosity, total: Option<u64>) -> Self {
+    pub fn new(mode: ProgressMode, verbosity: Verbosity, total: Option<u64>) -> Self {
         Self::of(mode, verbosity, total, "cases")
     }
 
     /// Progress over a number of other things, named in the plural.
     pub fn of(
-        mode: ProgressArg,
+        mode: ProgressMode,
         verbosity: Verbosity,
         total: Option<u64>,
         what: &'static str,
@@ -57,10 +69,10 @@ impl Progress {
         let terminal = io::stderr().is_terminal();
         let view = match mode {
             _ if verbosity.quiet => View::Nothing,
-            ProgressArg::None => View::Nothing,
-            ProgressArg::Auto if !terminal => View::log(),
-            ProgressArg::Log => View::log(),
-            ProgressArg::Auto | ProgressArg::Bar => View::bar(total, what),
+            ProgressMode::None => View::Nothing,
+            ProgressMode::Auto if !terminal => View::log(),
+            ProgressMode::Log => View::log(),
+            ProgressMode::Auto | ProgressMode::Bar => View::bar(total, what),
         };
         Self {
             view,
@@ -71,10 +83,9 @@ impl Progress {
         }
     }
 
-    /// Notes how far the run is, and shows it if it is time.
-    pub fn show(&mut self, tally: &Tally) {
-        let cases = tally.counts.cases + tally.counts.unreadable;
-        let fresh = tally.fresh;
+    /// Updates the counts, and shows them if it is time.
+    pub fn show(&mut self, counts: ProgressCounts) {
+        let ProgressCounts { cases, fresh, .. } = counts;
         // The clock starts with the first new verdict at hand, so its own time does not count.
         if self.pace.is_none() && fresh > 0 {
             self.pace = Some(Pace {
@@ -91,7 +102,7 @@ impl Progress {
         match &mut self.view {
             View::Bar(bar) => {
                 bar.set_position(cases);
-                bar.set_message(state(tally, speed));
+                bar.set_message(state(counts, speed));
             }
             View::Log { last } if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
@@ -101,7 +112,7 @@ impl Progress {
                 say(&format!(
                     "{cases}{of} {}, {}",
                     self.what,
-                    state(tally, speed)
+                    state(counts, speed)
                 ));
             }
             View::Log { .. } | View::Nothing => {}
@@ -177,11 +188,10 @@ fn speed(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f6
     ))
 }
 
-fn state(tally: &Tally, speed: Option<(f64, f64)>) -> String {
-    let mut text = plural(tally.counts.judged, "verdict");
-    let unscored = tally.counts.all_unscored();
-    if unscored > 0 {
-        let _ = write!(text, ", {unscored} unscored");
+fn state(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
+    let mut text = plural(counts.judged, "verdict");
+    if counts.unscored > 0 {
+        let _ = write!(text, ", {} unscored", counts.unscored);
     }
     if let Some((rate, left)) = speed {
         let _ = write!(text, ", {rate:.1}/s, {} left", duration(left));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::closed::is_closed;
 use crate::cases::{Case, Entry, ImageSource, Problem, Source};
-use crate::key::Digest;
+use crate::digest::Digest;
 
 /// One model's answer to one case.
 #[derive(Clone, Debug, PartialEq)]

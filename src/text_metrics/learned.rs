@@ -150,7 +150,7 @@ impl Learned<'_> {
 
     fn tell_cut(&mut self, flag: &str, cut: u64) {
         if cut > 0 {
-            let texts = crate::summary::plural(cut, "text");
+            let texts = crate::text::plural(cut, "text");
             self.notes.push(format!(
                 "{texts} longer than the model of {flag} can read: the end does not count"
             ));

@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 
 use super::answer::{Answer, Collected, Missing};
 use super::closed::is_closed;
-use crate::files::folder::holds_records;
 use crate::files::regular;
 use crate::run::journal::RECORDS;
+use crate::run::output::holds_records;
 use crate::run::record::{Outcome, Record};
 use crate::run::records::records;
 

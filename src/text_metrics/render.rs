@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::table::{Figure, ModelFigures, Table};
-use crate::summary::{percent_down, plural, printable};
+use crate::summary::percent_down;
 use crate::terminal::grid::Grid;
+use crate::text::{plural, printable};
 
 const HEAD: [&str; 6] = ["metric", "value", "95 % interval", "n", "coverage", "range"];
 

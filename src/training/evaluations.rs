@@ -69,7 +69,7 @@ impl<'a> Evaluations<'a> {
             bail!(
                 "{path}: {} to learn from, expected at least two\n\
                  hint: a tenth validates; lines with another `member` are another's",
-                crate::summary::plural(all.len() as u64, "evaluation")
+                crate::text::plural(all.len() as u64, "evaluation")
             );
         }
         let blocks = if config.curriculum {

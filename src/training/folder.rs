@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use super::config::TrainConfig;
 use super::stage_config::StageConfig;
+use crate::digest::Digest;
 use crate::files::folder::{FolderLock, list, make};
 use crate::files::whole_file;
-use crate::key::Digest;
 use crate::panel::TOKENIZER_FILE;
 
 /// The configuration that was trained with.

@@ -65,9 +65,9 @@ use stored::Stored;
 use teacher::Teacher;
 use trained::{Trained, Weights};
 
+use crate::digest::Digest;
 use crate::files::folder::make;
 use crate::files::whole_file;
-use crate::key::Digest;
 use crate::panel::{MEMBERS, Start, TOKENIZER_FILE};
 use crate::preferences::REWARD_TOKENS;
 use crate::terminal::exit::Stopped;

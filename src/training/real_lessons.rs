@@ -15,11 +15,11 @@ use rand_chacha::ChaCha8Rng;
 use super::asked::Asked;
 use super::pixels::{jitter, pixels};
 use super::taught::{Pixels, TaughtPair, TaughtResponse};
+use crate::digest::Digest;
 use crate::examples::{
     ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
 };
 use crate::images::Images;
-use crate::key::Digest;
 use crate::phantoms::rules::phrase;
 use crate::phantoms::table::RULES;
 use crate::phantoms::{Claim, Defect, style};

@@ -14,7 +14,7 @@ use super::real_lessons::RealLessons;
 use super::scribe::{Lessons, Scribe};
 use super::stage_config::{StageConfig, StageKind};
 use super::taught::{TaughtPair, TaughtRating, TaughtResponse};
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::phantoms::Attributes;
 use crate::preferences::negative;
 

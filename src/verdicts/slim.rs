@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::cases::Labels;
-use crate::key::Digest;
+use crate::digest::Digest;
 
 /// A record; `A` is what is read of the criteria in its presentation orders.
 #[derive(Debug, Deserialize)]

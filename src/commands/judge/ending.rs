@@ -7,9 +7,10 @@ use crate::cli::{Format, JudgeArgs};
 use crate::run::manifest::Counts;
 use crate::run::pairs::CHECK_BASELINE;
 use crate::run::tally::Tally;
-use crate::summary::{Summary, plural};
+use crate::summary::Summary;
 use crate::terminal::exit::Exit;
 use crate::terminal::progress::Progress;
+use crate::text::plural;
 
 /// A run in which nothing could be read has failed, however quietly.
 pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {

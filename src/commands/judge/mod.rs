@@ -10,21 +10,24 @@ use acem3_vision::Limits;
 use anyhow::bail;
 
 use crate::cases::{self, Source};
-use crate::cli::{JudgeArgs, Verbosity};
+use crate::cli::JudgeArgs;
+use crate::terminal::verbosity::Verbosity;
 
 use crate::commands::seat::load_judge;
-use crate::files::folder::{abandon, holds_records, make, unused};
+use crate::files::folder::{make, unused};
 use crate::images::Images;
 use crate::judge::Judge;
 use crate::run::aside::ASIDE;
 use crate::run::journal::Journal;
 use crate::run::manifest::{Manifest, SourceStamp};
+use crate::run::output::{abandon, holds_records};
 use crate::run::tally::Tally;
 use crate::run::{Plan, Run};
-use crate::summary::{Summary, plural};
+use crate::summary::Summary;
 use crate::terminal::exit::Exit;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::{Progress, duration};
+use crate::text::plural;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {

@@ -3,8 +3,8 @@
 use crate::cases::{Source, SourceKind};
 use crate::cli::JudgeArgs;
 use crate::commands::unheeded;
-use crate::summary::plural;
 use crate::terminal::progress::Progress;
+use crate::text::plural;
 
 /// Before the first case: flags without use, and answers that belong elsewhere.
 pub(super) fn before(progress: &Progress, source: &Source, args: &JudgeArgs) {

@@ -19,7 +19,7 @@ use value::Source;
 pub(super) use value::Value;
 
 use super::store::{Store, Stored};
-use crate::key::{Digest, Hashed};
+use crate::digest::{Digest, Hashed};
 
 /// Where a tensor of a file goes.
 pub(super) struct Place {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::{json, sentencepiece};
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::panel::member::MemberTokenizer;
 
 const JSON: &str = "tokenizer.json";

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::store::{Store, Stored};
-use crate::key::{Digest, Hashed};
+use crate::digest::{Digest, Hashed};
 use state::View;
 
 /// Longest pickle; that of a model of 70 billion parameters takes less than a megabyte.

@@ -8,7 +8,8 @@ use crate::agreement::{Agreement, Statistic};
 use crate::audit::Outcome;
 use crate::ranking::Ranking;
 use crate::statistics::Estimate;
-use crate::summary::{plural, reason_name};
+use crate::summary::reason_name;
+use crate::text::plural;
 
 pub(super) fn summary(report: &Report) -> Section {
     each(report, ["summary", "Summary"], |section, judge| {

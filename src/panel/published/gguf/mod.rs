@@ -15,7 +15,7 @@ use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
 use super::{Source, names as published};
-use crate::key::Digest;
+use crate::digest::Digest;
 use crate::panel::gguf::{self, Header, Place};
 use crate::panel::member::{Member, MemberTokenizer};
 use crate::panel::weights::{Checkpoint, Library};
