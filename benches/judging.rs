@@ -10,12 +10,14 @@
 
 use std::path::Path;
 
-use acem3::cases::{self, OpenOptions};
-use acem3::device::Place;
-use acem3::hub::Downloads;
-use acem3::images::Images;
-use acem3::judge::{Judge as _, PairJob};
-use acem3::panel::{Bench, Options, Panel, PanelFiles};
+use acem3::checkpoints::hub::Downloads;
+use acem3::checkpoints::panel::files::PanelFiles;
+use acem3::data::cases;
+use acem3::data::cases::OpenOptions;
+use acem3::data::images::Images;
+use acem3::judging::judge::{Judge as _, PairJob};
+use acem3::judging::panel::{Bench, Options, Panel};
+use acem3::support::device::Place;
 use acem3_vision::Limits;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 

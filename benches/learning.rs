@@ -14,9 +14,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use acem3::device::DeviceChoice;
-use acem3::device::open;
-use acem3::encoders::memory::peak;
+use acem3::support::device::DeviceChoice;
+use acem3::support::device::open;
+use acem3::training::encoders::memory::peak;
 use acem3::training::{Precision, TrainConfig};
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::Slot;

@@ -15,10 +15,10 @@
 use std::process::Command;
 use std::time::Instant;
 
-use acem3::device::{DeviceChoice, DtypeChoice};
-use acem3::device::Place;
-use acem3::encoders::memory::peak;
-use acem3::threads;
+use acem3::support::device::Place;
+use acem3::support::device::{DeviceChoice, DtypeChoice};
+use acem3::support::threads;
+use acem3::training::encoders::memory::peak;
 use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use acem3_vision::published::known;

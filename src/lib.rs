@@ -24,38 +24,11 @@
 //!
 //! Files, data sets and the terminal exist in this crate alone.
 
-pub mod agreement;
-pub mod audit;
-pub mod calibration;
-pub mod cases;
-pub mod chart;
+pub mod analysis;
+pub mod checkpoints;
 pub mod cli;
-pub mod commands;
-pub mod device;
-pub mod digest;
-pub mod encoders;
-mod escape;
-pub mod examples;
-pub mod files;
-pub mod hub;
-pub mod images;
-pub mod introspection;
-pub mod judge;
-pub mod key;
-pub mod labels;
-pub mod measure;
-pub mod panel;
-pub mod phantoms;
-pub mod preferences;
-pub mod ranking;
-pub mod report;
-pub mod run;
+pub mod data;
+pub mod judging;
 pub mod statistics;
-pub mod summary;
-pub mod tables;
-pub mod terminal;
-pub mod text;
-pub mod text_metrics;
-pub mod threads;
+pub mod support;
 pub mod training;
-pub mod verdicts;

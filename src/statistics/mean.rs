@@ -1,8 +1,8 @@
 //! The mean of values, some of which are absent.
 
-use super::cells::Table;
-use super::distribution::f_quantile;
 use super::undefined::{Defined, at_least};
+use crate::statistics::agreement::cells::Table;
+use crate::statistics::inference::distribution::f_quantile;
 
 /// The mean of the values that are there, each as often as its case was drawn.
 ///

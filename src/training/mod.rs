@@ -2,52 +2,27 @@
 //!
 //! The mathematics is in `acem3_experts::train`; here are data sets, phantoms and files.
 
-mod asked;
-mod beginning;
-mod config;
-mod contrast;
-mod deck;
-mod drills;
-mod evaluations;
-mod exercise;
-mod export;
-mod folder;
-mod given_pairs;
-mod kept;
-mod live;
-mod metrics;
-mod phantom_lessons;
-mod pixels;
-mod practice;
-mod precision;
-mod preference_config;
-mod preferring;
-mod preflight;
-mod real_lessons;
-mod rows;
-mod scribe;
-mod source;
-mod split;
-mod stage;
-mod stage_config;
-mod stored;
-mod taught;
-mod teacher;
-mod tensorboard;
+pub mod ablation;
+pub mod config;
+pub mod encoders;
+pub mod examples;
+pub mod introspection;
+pub mod measurement;
+pub mod preferences;
+pub mod stages;
+
 #[cfg(test)]
 mod tests;
-mod trained;
-mod vocabulary;
 
-pub use config::{TrainConfig, TrainPaths};
-pub use contrast::Reward;
-pub use evaluations::EvaluationConfig;
-pub use given_pairs::PairWriter;
-pub use live::Live;
-pub use precision::Precision;
-pub use preference_config::PreferenceConfig;
-pub use rows::RowType;
-pub use stage_config::{StageConfig, StageKind};
+pub use crate::training::config::config::{TrainConfig, TrainPaths};
+pub use crate::training::config::precision::Precision;
+pub use crate::training::config::preference_config::PreferenceConfig;
+pub use crate::training::config::stage_config::{StageConfig, StageKind};
+pub use crate::training::preferences::contrast::Reward;
+pub use crate::training::preferences::given_pairs::PairWriter;
+pub use crate::training::stages::evaluations::EvaluationConfig;
+pub use crate::training::stages::live::Live;
+pub use crate::training::stages::rows::RowType;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,20 +32,22 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 use candle::Tensor;
 
-use practice::Lectern;
-use real_lessons::RealLessons;
-use scribe::Scribe;
-use stage::{Stage, clear};
-use stored::Stored;
-use teacher::Teacher;
-use trained::{Trained, Weights};
+use crate::training::examples::real_lessons::RealLessons;
+use crate::training::examples::scribe::Scribe;
+use crate::training::examples::teacher::Teacher;
+use crate::training::preferences::stored::Stored;
+use crate::training::stages::practice::Lectern;
+use crate::training::stages::stage::{Stage, clear};
+use crate::training::stages::trained::{Trained, Weights};
 
-use crate::digest::Digest;
-use crate::files::folder::make;
-use crate::files::whole_file;
-use crate::panel::{MEMBERS, Start, TOKENIZER_FILE};
-use crate::preferences::REWARD_TOKENS;
-use crate::terminal::exit::Stopped;
+use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::spec::TOKENIZER_FILE;
+use crate::checkpoints::panel::start::Start;
+use crate::support::digest::Digest;
+use crate::support::files::folder::make;
+use crate::support::files::whole_file;
+use crate::support::terminal::exit::Stopped;
+use crate::training::preferences::data::REWARD_TOKENS;
 
 /// Phantom cases whose texts the tokenizer learns from.
 const TOKENIZER_CASES: u64 = 3000;
@@ -85,12 +62,14 @@ pub fn train(
     paths: &TrainPaths,
     live: &Live,
 ) -> Result<bool> {
-    let _lock = folder::take(config, &paths.out)?;
+    let _lock = crate::training::stages::folder::take(config, &paths.out)?;
     let teacher = teacher(config, paths)?;
-    folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
+    crate::training::stages::folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
     let words = || match start {
         Some(start) => Ok(start.tokenizer.json()?),
-        None => vocabulary::train(config, teacher.texts(TOKENIZER_CASES)),
+        None => {
+            crate::training::examples::vocabulary::train(config, teacher.texts(TOKENIZER_CASES))
+        }
     };
     let tokenizer = tokenizer(words, &paths.out)?;
     let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
@@ -113,7 +92,7 @@ pub fn train(
     let mut members = Trained::members(start);
     check_whole(config, &members)?;
     let known = start.map(Start::names).unwrap_or_default();
-    preflight::check(&lecterns, &known, &paths.out)?;
+    crate::training::stages::preflight::check(&lecterns, &known, &paths.out)?;
     stages(&lecterns, config, &mut members, (&paths.out, live)).with_context(|| {
         Stopped(format!(
             "the training in {} stopped\n\
@@ -148,7 +127,7 @@ fn stages(
         );
         return Ok(true);
     }
-    export::export(config, members, out)?;
+    crate::training::stages::export::export(config, members, out)?;
     let panel = out.join("panel");
     live.note(&format!(
         "the panel is in {0}\nhint: `acem3 train eval --panel {0}` says what it is worth",
@@ -162,11 +141,11 @@ fn learned_from(config: &TrainConfig, teacher: &Teacher) -> Result<Option<Digest
     let mut digests: Vec<Digest> = teacher.data().into_iter().collect();
     for preferences in config.stages.iter().filter_map(|s| s.preferences.as_ref()) {
         if let Some(file) = &preferences.file {
-            digests.push(crate::preferences::read(file)?.1);
+            digests.push(crate::training::preferences::data::read(file)?.1);
         }
     }
     for evaluations in config.stages.iter().filter_map(|s| s.evaluations.as_ref()) {
-        digests.push(crate::preferences::evaluations(&evaluations.file)?.1);
+        digests.push(crate::training::preferences::data::evaluations(&evaluations.file)?.1);
     }
     let (first, others) = match digests.split_first() {
         Some((first, others)) => (*first, others),
@@ -181,7 +160,10 @@ fn learned_from(config: &TrainConfig, teacher: &Teacher) -> Result<Option<Digest
 /// Members that differ cannot become one again.
 fn check_whole(config: &TrainConfig, members: &[Trained; 4]) -> Result<()> {
     let whole = config.stages.iter().find(|stage| !stage.by_member());
-    if let (Some(stage), Some(name)) = (whole, trained::first_apart(members)) {
+    if let (Some(stage), Some(name)) = (
+        whole,
+        crate::training::stages::trained::first_apart(members),
+    ) {
         bail!(
             "stage {}: it trains all members as one, and {name} begins with other weights than {}\n\
              hint: begin with a checkpoint, or train members by name with `members = [...]`",
@@ -260,7 +242,9 @@ fn same_below(
         let tensors = named(other)?;
         for (name, tensor) in &first {
             if frozen.iter().any(|f| name.starts_with(f.as_str()))
-                && !tensors.get(name).is_some_and(|t| export::equal(t, tensor))
+                && !tensors
+                    .get(name)
+                    .is_some_and(|t| crate::training::stages::export::equal(t, tensor))
             {
                 bail!(
                     "stage {}: it freezes `{name}`, in which its members differ\n\
@@ -307,7 +291,7 @@ pub(crate) fn adapt(
         device: &paths.device,
     };
     let known = start.all().into_iter().map(|(name, _)| name).collect();
-    preflight::check(&[lectern], &known, &paths.out)?;
+    crate::training::stages::preflight::check(&[lectern], &known, &paths.out)?;
     let stage = Stage {
         lectern,
         stored: None,

@@ -1,9 +1,9 @@
 //! Audits of judges whose habits are known: each habit is found by its probe, and by no judge without it.
 
-use acem3::audit::{
+use acem3::analysis::audit::{
     Audit, Change, Finding, Limit, LimitKind, Outcome, Picture, Probe, Reading, SCHEMA, Unit,
 };
-use acem3::cases::Case;
+use acem3::data::cases::Case;
 
 use crate::habits::{Biased, Habit, audit_of, audit_on, cases};
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use acem3::audit::Audit;
+use acem3::analysis::audit::Audit;
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case, said};

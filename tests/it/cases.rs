@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3::cases::{Case, ImageSource, Lang, OpenOptions, Problem, SourceKind, open};
+use acem3::data::cases::{Case, ImageSource, Lang, OpenOptions, Problem, SourceKind, open};
 
 /// Where the public data sets are, if they are here.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use acem3::examples::{RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs};
+use acem3::data::dataset_rows::{
+    RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3::agreement::join;
-use acem3::audit::{Asked, Audit, Limit, Probe, Subject, judge_all};
-use acem3::cases::{Case, ImageSource, Labels, Response};
-use acem3::images::{Images, LoadedImage};
-use acem3::judge::{Judge, PairJob, Unscored};
-use acem3::key::Provenance;
+use acem3::analysis::agreement::join;
+use acem3::analysis::audit::{Asked, Audit, Limit, Probe, Subject, judge_all};
+use acem3::data::cases::{Case, ImageSource, Labels, Response};
+use acem3::data::images::{Images, LoadedImage};
+use acem3::judging::judge::{Judge, PairJob, Unscored};
+use acem3::judging::key::Provenance;
 use acem3::statistics::Bootstrap;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};

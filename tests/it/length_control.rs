@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use acem3::audit::{Evidence, Probe};
-use acem3::labels::Target;
+use acem3::analysis::audit::{Evidence, Probe};
+use acem3::analysis::verdicts::{Presented, Verdict, Verdicts};
+use acem3::data::labels::Target;
 use acem3::statistics::Bootstrap;
-use acem3::verdicts::{Presented, Verdict, Verdicts};
 use serde::Deserialize;
 
 use crate::encoders::golden;

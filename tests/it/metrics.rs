@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use acem3::text_metrics::{COLUMNS, Metric, Outcome, Settings, score};
+use acem3::analysis::metrics::{COLUMNS, Metric, Outcome, Settings, score};
 use candle::{Device, Tensor};
 use serde_json::{Value, json};
 

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3::cases::{self, OpenOptions};
-use acem3::device::Place;
-use acem3::hub::Downloads;
-use acem3::images::Images;
-use acem3::judge::{Judge, PairJob};
-use acem3::panel::{Bench, Options, Panel, PanelFiles};
+use acem3::checkpoints::hub::Downloads;
+use acem3::checkpoints::panel::files::PanelFiles;
+use acem3::data::cases;
+use acem3::data::cases::OpenOptions;
+use acem3::data::images::Images;
+use acem3::judging::judge::{Judge, PairJob};
+use acem3::judging::panel::{Bench, Options, Panel};
+use acem3::support::device::Place;
 use acem3_vision::Limits;
 use candle::{DType, Device};
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use acem3::phantoms::{
+use acem3::data::phantoms::{
     Kind, Lesion, Phantom, QuestionKind, Scene, Side, Size, Tone, WrittenResponse, draw, phantom,
     scene,
 };

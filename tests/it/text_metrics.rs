@@ -1,7 +1,7 @@
 //! Metrics of words against sacrebleu, rouge-score, `SQuAD`'s evaluation and LLaVA-Med's published code:
 //! `assets/golden/make_text_metrics.py` says how the values were made.
 
-use acem3::text_metrics::{BleuCounts, Metric, Outcome, Scores, Settings, Why, score};
+use acem3::analysis::metrics::{BleuCounts, Metric, Outcome, Scores, Settings, Why, score};
 
 use crate::encoders::tensors;
 use crate::text_pairs::{answer, pairs, text_golden, text_json};

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use acem3::device::Place;
-use acem3::hub::HubFlags;
-use acem3::text_metrics::{Answer, BartSettings, BertSettings, Learned, Outcome, Scores, Why};
+use acem3::analysis::metrics::{Answer, BartSettings, BertSettings, Learned, Outcome, Scores, Why};
+use acem3::checkpoints::hub::HubFlags;
+use acem3::support::device::Place;
 use serde_json::Value;
 
 use crate::text_pairs::{answer, pairs, text_golden, text_json};

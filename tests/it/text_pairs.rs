@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use acem3::text_metrics::Answer;
+use acem3::analysis::metrics::Answer;
 use serde_json::Value;
 
 pub(crate) fn text_golden() -> PathBuf {

@@ -6,9 +6,9 @@ use acem3_experts::prompt::Layout;
 
 use super::super::{EvaluationConfig, PairWriter, Reward};
 use super::{config, prepared, run, supervised, tokenizer};
-use crate::panel::{PANEL_FILE, PanelSpec};
-use crate::preferences::{Negative, PreferencePlan, evaluations};
-use crate::terminal::interrupt::Interrupt;
+use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
+use crate::support::terminal::interrupt::Interrupt;
+use crate::training::preferences::data::{Negative, PreferencePlan, evaluations};
 
 /// A file of evaluations.
 pub(super) fn plan(dir: &Path) -> PreferencePlan {
@@ -20,7 +20,7 @@ pub(super) fn plan(dir: &Path) -> PreferencePlan {
         layout: Layout::CaseFirst,
         reward_tokens: false,
     };
-    crate::preferences::drawn(&plan, &Interrupt::default()).unwrap();
+    crate::training::preferences::data::drawn(&plan, &Interrupt::default()).unwrap();
     plan
 }
 

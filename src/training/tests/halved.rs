@@ -1,9 +1,10 @@
 //! Whole trainings of a model that computes in bf16.
 
 use super::*;
-use crate::device::Place;
-use crate::hub::Downloads;
-use crate::panel::{Panel, PanelFiles};
+use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::files::PanelFiles;
+use crate::judging::panel::Panel;
+use crate::support::device::Place;
 
 fn halved(text: &str) -> TrainConfig {
     toml::from_str(&format!("dtype = \"bf16\"\nrecompute = true\n{text}")).unwrap()
@@ -39,10 +40,14 @@ fn a_training_in_bf16_leaves_single_precision() {
                 "model.mm_",
             ];
             let frozen = frozen.iter().any(|f| name.starts_with(f));
-            assert_eq!(export::equal(tensor, &before[name]), frozen, "{name}");
+            assert_eq!(
+                crate::training::stages::export::equal(tensor, &before[name]),
+                frozen,
+                "{name}"
+            );
             if tensor.rank() == 2 {
                 assert!(
-                    !export::equal(tensor, &rounded(tensor)),
+                    !crate::training::stages::export::equal(tensor, &rounded(tensor)),
                     "{name} is rounded"
                 );
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::{EvaluationConfig, RowType, TrainConfig};
 use super::given::plan;
 use super::{config, prepared, run, supervised};
-use crate::terminal::interrupt::Interrupt;
+use crate::support::terminal::interrupt::Interrupt;
 
 /// The losses of a stage, step by step, with those of the validations.
 fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {

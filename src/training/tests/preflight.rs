@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::super::{EvaluationConfig, TrainConfig};
 use super::{config, prepared, run};
-use crate::files::folder::list;
-use crate::terminal::interrupt::Interrupt;
+use crate::support::files::folder::list;
+use crate::support::terminal::interrupt::Interrupt;
 
 /// What a training says that is refused before it has learned anything.
 fn refusal(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {

@@ -1,0 +1,104 @@
+//! Cases worth a look: verdicts that flip, that the labels do not share, that judges do not share, and those that
+//! are missing.
+
+use super::browser::{Browser, Entry};
+use super::section::Block;
+use super::seen::Brief;
+use crate::analysis::agreement::Part;
+use crate::judging::judge::judgement::Order;
+use crate::judging::summary::reason_name;
+use crate::support::terminal::grid::Grid;
+use crate::support::text::plural;
+
+/// So many cases of a kind are listed; the browser has all.
+const LISTED: usize = 20;
+
+/// A list of the first entries that satisfy something, with what is said of each.
+fn list(
+    browser: &Browser,
+    title: &str,
+    head: &str,
+    told: impl Fn(&Entry) -> Option<String>,
+) -> Option<Block> {
+    let mut grid = Grid::new(["case", "models", head]);
+    let (mut places, mut all) = (Vec::new(), 0);
+    for (place, entry) in browser.entries.iter().enumerate() {
+        let Some(said) = told(entry) else { continue };
+        all += 1;
+        if places.len() < LISTED {
+            let line = || format!("line {}", entry.line);
+            let case = entry.case.clone().unwrap_or_else(line);
+            grid.row([case, entry.models.join(" / "), said]);
+            places.push(place);
+        }
+    }
+    let mut notes = Vec::new();
+    if all > LISTED {
+        notes.push(format!(
+            "the first {LISTED} of {all}; the list of cases has all"
+        ));
+    }
+    let part = Part {
+        title: format!("{title}: {}", plural(all as u64, "pair")),
+        grid,
+        notes,
+    };
+    (all > 0).then_some(Block::Cases(part, places))
+}
+
+/// Which of two models an order prefers.
+pub(super) fn preferred(entry: &Entry, order: Order) -> String {
+    let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
+    match order {
+        Order::Greater => format!("{} better", model(0)),
+        Order::Equal => "a tie".to_owned(),
+        Order::Less => format!("{} better", model(1)),
+    }
+}
+
+/// The lists of one judge.
+pub(super) fn of_judge(browser: &Browser, judge: usize) -> Vec<Block> {
+    let flips = list(browser, "flips", "combined verdict", |entry| {
+        match entry.verdicts.get(judge)?.as_ref()? {
+            Brief::Judged {
+                flip: Some(true),
+                order,
+                scores: [a, b],
+                ..
+            } => Some(format!("{} ({a} to {b})", preferred(entry, *order))),
+            _ => None,
+        }
+    });
+    let labels = list(
+        browser,
+        "verdicts that the labels do not share",
+        "judge, labels",
+        |entry| {
+            let (own, label) = (entry.order(judge)?, entry.label?);
+            (own != label)
+                .then(|| format!("{}, {}", preferred(entry, own), preferred(entry, label)))
+        },
+    );
+    let missing = list(browser, "without a verdict", "reason", |entry| match entry
+        .verdicts
+        .get(judge)?
+        .as_ref()?
+    {
+        Brief::Unscored { reason, message } => Some(format!("{}: {message}", reason_name(*reason))),
+        Brief::Judged { .. } => None,
+    });
+    [flips, labels, missing].into_iter().flatten().collect()
+}
+
+/// The pairs that two judges order differently.
+pub(super) fn of_judges(
+    browser: &Browser,
+    [first, second]: [usize; 2],
+    names: &str,
+) -> Option<Block> {
+    let title = format!("{names}: ordered differently");
+    list(browser, &title, "first, second", |entry| {
+        let (a, b) = (entry.order(first)?, entry.order(second)?);
+        (a != b).then(|| format!("{}, {}", preferred(entry, a), preferred(entry, b)))
+    })
+}

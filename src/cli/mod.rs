@@ -1,0 +1,4 @@
+//! The command line: arguments and commands.
+
+pub mod args;
+pub mod commands;
