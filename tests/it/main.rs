@@ -92,6 +92,10 @@ mod report_forms;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod shipping;
+#[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]
 mod statistics;

@@ -10,6 +10,7 @@
 mod answer;
 mod answers;
 mod case;
+mod case_line;
 mod csv;
 mod draft;
 mod elements;
@@ -37,4 +38,5 @@ pub(crate) use rows::Sheet;
 pub(crate) use source::root;
 
 pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};
+pub use case_line::CaseLine;
 pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, SourceSpec, open};

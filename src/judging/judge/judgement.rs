@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, Criterion, Rating};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verdict on a pair, combined over the presentation orders and in each of them.
 ///
 /// Every pair of values is in the order of the pair of models. Numbers are rounded to four
 /// decimals, so that equal runs write equal bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// Which response is better by the combined final scores.
     pub order: Order,
@@ -30,7 +31,7 @@ pub struct Judgement {
 }
 
 /// What one presentation order gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OrderRecord {
     /// True when the second response was shown first.
     pub swapped: bool,
@@ -45,7 +46,7 @@ pub struct OrderRecord {
 }
 
 /// The two marks of one criterion, or of the conclusion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Marks {
     /// The scores, 0 to 5.
     pub scores: [u8; 2],
@@ -64,7 +65,7 @@ pub struct Marks {
 }
 
 /// Which of two responses is better, written `>`, `=` or `<`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Order {
     /// The first.
     #[serde(rename = ">")]

@@ -6,6 +6,7 @@ pub mod scripted;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::cases::{Case, Reason};
@@ -41,7 +42,7 @@ impl PairJob {
 }
 
 /// Why a pair or case has no verdict, in a word and in a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unscored {
     /// The kind of failure.
     pub reason: Reason,

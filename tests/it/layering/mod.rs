@@ -44,7 +44,7 @@ const CRATES: [&str; 6] = [
 /// `src` has at most so many rooms, and a room so many files and folders directly in it.
 const MOST: usize = 9;
 /// The files that may lie in `src` beside the rooms.
-const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
+const ROOTS: [&str; 3] = ["build.rs", "lib.rs", "main.rs"];
 
 /// The floor on which a room lies; the roots of the crate lie above all rooms.
 fn floor(room: Option<&str>) -> Option<usize> {
