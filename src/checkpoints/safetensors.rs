@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
-use crate::checkpoints::store::store::{Store, Stored};
-use crate::support::digest::{Digest, Hashed};
+use crate::checkpoints::store::store::{StoredTensor, TensorStore};
+use crate::support::digest::{Digest, HashingReader};
 use crate::support::files::whole_file;
 
 /// Longest header, as in the reference implementation.
@@ -22,10 +22,10 @@ pub(crate) fn read(
     source: impl Read,
     len: u64,
     file: &Arc<str>,
-    store: &mut Store,
+    store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(Digest, Vec<(String, Stored)>)> {
-    let mut source = Hashed::new(source);
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+    let mut source = HashingReader::new(source);
     let metadata = header(&mut source, len)?;
     let mut tensors = Vec::new();
     let mut bytes = Vec::new();

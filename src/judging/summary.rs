@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::judging::run::manifest::Counts;
+use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::tally::{ModelTally, Tally};
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::text::{plural, printable};
 
 /// What a run found, model by model.
@@ -16,7 +16,7 @@ pub struct Summary {
     /// The judge the scores come from.
     pub judge: String,
     /// How much was done.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// The models, best mean score first.
     pub models: Vec<ModelSummary>,
     /// How often swapping the responses changed the order.
@@ -115,8 +115,8 @@ impl Summary {
         text
     }
 
-    fn table(&self) -> Grid {
-        let mut grid = Grid::new([
+    fn table(&self) -> Table {
+        let mut grid = Table::new([
             "model",
             "score",
             "expression",
@@ -195,14 +195,14 @@ impl ModelSummary {
 }
 
 /// A reason as records write it.
-pub fn reason_name(reason: crate::data::cases::Reason) -> String {
-    use crate::data::cases::Reason;
+pub fn reason_name(reason: crate::data::cases::UnscoredReason) -> String {
+    use crate::data::cases::UnscoredReason;
     match reason {
-        Reason::Parse => "parse",
-        Reason::Truncated => "truncated",
-        Reason::Refused => "refused",
-        Reason::Transport => "transport",
-        Reason::Image => "image",
+        UnscoredReason::Parse => "parse",
+        UnscoredReason::Truncated => "truncated",
+        UnscoredReason::Refused => "refused",
+        UnscoredReason::Transport => "transport",
+        UnscoredReason::Image => "image",
     }
     .to_owned()
 }
@@ -215,7 +215,7 @@ pub(crate) fn percent_down(part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::cases::Reason;
+    use crate::data::cases::UnscoredReason;
 
     fn tally() -> Tally {
         let good = ModelTally {
@@ -232,14 +232,14 @@ mod tests {
             pairs: 1,
             ..ModelTally::default()
         };
-        let unscored = [(Reason::Image, 1)].into();
-        let counts = Counts {
+        let unscored = [(UnscoredReason::Image, 1)].into();
+        let counts = RunCounts {
             cases: 3,
             records: 4,
             judged: 3,
             reused: 1,
             unscored,
-            ..Counts::default()
+            ..RunCounts::default()
         };
         let models = [("a".to_owned(), none), ("good one".to_owned(), good)].into();
         Tally {

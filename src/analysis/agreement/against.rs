@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::family::Family;
+use super::family::StatisticGroup;
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, TargetUnits};
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::Target;
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::ScoreTarget;
 use crate::statistics::{
     Bootstrap, Defined, McNemar, holm, interval, mcnemar, smallest_detectable, two_sided,
 };
@@ -30,7 +30,7 @@ const COMPARED: [Statistic; 10] = [
 
 /// Two judges compared.
 #[derive(Clone, Debug, Serialize)]
-pub struct Against {
+pub struct JudgeComparison {
     /// The first judge's name.
     pub first: String,
     /// The second judge's name.
@@ -38,20 +38,20 @@ pub struct Against {
     /// The second judge's records.
     pub records: String,
     /// What is scored.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Pairs that both judged and that are labelled.
     pub pairs: usize,
     /// Responses that both judged and that are labelled.
     pub responses: usize,
     /// The differences.
-    pub differences: Vec<Compared>,
+    pub differences: Vec<StatisticComparison>,
     /// McNemar's test of whose order is the label's.
     pub mcnemar: McNemar,
 }
 
 /// One statistic of both judges.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct StatisticComparison {
     /// Which.
     pub statistic: Statistic,
     /// The cases.
@@ -83,10 +83,10 @@ pub struct Compared {
 pub fn compare(
     (verdicts, units): (&Verdicts, &TargetUnits),
     other: &Verdicts,
-    target: Target,
+    target: ScoreTarget,
     bootstrap: Bootstrap,
-) -> Result<Against> {
-    let scores = Scores::new(&other.pairs, target);
+) -> Result<JudgeComparison> {
+    let scores = SecondJudgeScores::new(&other.pairs, target);
     let pairs: Vec<[PairUnit; 2]> = units
         .pairs
         .iter()
@@ -138,8 +138,8 @@ pub fn compare(
         let responses: Vec<_> = responses.iter().map(|r| &r[judge]).collect();
         let verdicts = &verdicts.pairs;
         [
-            Family::orders(&pairs, verdicts),
-            Family::scores(&responses, verdicts),
+            StatisticGroup::orders(&pairs, verdicts),
+            StatisticGroup::scores(&responses, verdicts),
         ]
     });
     let [[a, c], [b, d]] = &families;
@@ -147,7 +147,7 @@ pub fn compare(
     differences.extend(self::differences(c, d, bootstrap));
     correct(&mut differences);
     let right = |unit: &PairUnit| unit.judge == unit.rated.order(None);
-    Ok(Against {
+    Ok(JudgeComparison {
         first: verdicts.name.clone(),
         second: other.name.clone(),
         records: other.path.display().to_string(),
@@ -160,7 +160,7 @@ pub fn compare(
 }
 
 /// Holm's correction of all p-values there are.
-fn correct(differences: &mut [Compared]) {
+fn correct(differences: &mut [StatisticComparison]) {
     let p: Vec<f64> = differences.iter().filter_map(|d| d.p).collect();
     let with_p = differences.iter_mut().filter(|d| d.p.is_some());
     for (difference, p) in with_p.zip(holm(&p)) {
@@ -169,7 +169,11 @@ fn correct(differences: &mut [Compared]) {
 }
 
 /// The differences of two families of the same cases, drawn together.
-fn differences(first: &Family, second: &Family, bootstrap: Bootstrap) -> Vec<Compared> {
+fn differences(
+    first: &StatisticGroup,
+    second: &StatisticGroup,
+    bootstrap: Bootstrap,
+) -> Vec<StatisticComparison> {
     let draws = bootstrap.draw(&first.clusters, |weights| {
         let (a, b) = ((first.compute)(weights), (second.compute)(weights));
         a.into_iter()
@@ -191,7 +195,7 @@ fn differences(first: &Family, second: &Family, bootstrap: Bootstrap) -> Vec<Com
             interval(own, &first.clusters)
         });
         let reason = difference.err().or(ends.err());
-        Some(Compared {
+        Some(StatisticComparison {
             statistic,
             // The least of both: without ties, each judge has its own pairs.
             n: first.counts[i].n.min(second.counts[i].n),
@@ -211,14 +215,14 @@ fn differences(first: &Family, second: &Family, bootstrap: Bootstrap) -> Vec<Com
 }
 
 /// The other judge's scores on one target, by case and model.
-struct Scores<'a> {
-    target: Target,
-    pairs: HashMap<(&'a str, [&'a str; 2]), &'a Verdict>,
+struct SecondJudgeScores<'a> {
+    target: ScoreTarget,
+    pairs: HashMap<(&'a str, [&'a str; 2]), &'a PairVerdict>,
     responses: HashMap<(&'a str, &'a str), (f64, f64)>,
 }
 
-impl<'a> Scores<'a> {
-    fn new(verdicts: &'a [Verdict], target: Target) -> Self {
+impl<'a> SecondJudgeScores<'a> {
+    fn new(verdicts: &'a [PairVerdict], target: ScoreTarget) -> Self {
         let mut pairs = HashMap::new();
         let mut responses: HashMap<(&str, &str), (f64, f64)> = HashMap::new();
         for verdict in verdicts {
@@ -239,7 +243,7 @@ impl<'a> Scores<'a> {
     }
 
     /// The order of a pair, in the order in which the first judge's record names the models.
-    fn order(&self, of: &Verdict) -> Option<std::cmp::Ordering> {
+    fn order(&self, of: &PairVerdict) -> Option<std::cmp::Ordering> {
         let verdict = self.pairs.get(&(of.case.as_str(), names(of)))?;
         let order = verdict.order(self.target)?;
         Some(if verdict.pair == of.pair {
@@ -249,14 +253,14 @@ impl<'a> Scores<'a> {
         })
     }
 
-    fn mean(&self, of: &Verdict, side: usize) -> Option<f64> {
+    fn mean(&self, of: &PairVerdict, side: usize) -> Option<f64> {
         let model = of.pair.get(side)?;
         let (sum, n) = self.responses.get(&(of.case.as_str(), model.as_str()))?;
         Some(sum / n)
     }
 }
 
-fn names(verdict: &Verdict) -> [&str; 2] {
+fn names(verdict: &PairVerdict) -> [&str; 2] {
     let mut names = verdict.pair.each_ref().map(String::as_str);
     names.sort_unstable();
     names

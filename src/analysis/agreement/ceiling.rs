@@ -6,30 +6,37 @@
 
 use std::cmp::Ordering;
 
-use super::family::{Count, Family, clusters, several, several_orders, two_columns, two_orders};
-use super::opinion::{Opinion, Opinions};
+use super::family::{
+    SampleSize, StatisticGroup, clusters, several, several_orders, two_columns, two_orders,
+};
+use super::opinion::{CaseRatings, DistinctRatings};
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, number};
-use crate::analysis::verdicts::Verdict;
+use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
 use crate::statistics::{
-    Cells, Clusters, Defined, Ratings, Squares, Table, Undefined, bias, mean_absolute,
+    Clusters, ContingencyCells, ContingencyTable, Defined, RatingMatrix, RatingMeanSquares,
+    Undefined, bias, mean_absolute,
 };
 
 /// A rater beside the others' consensus, on the opinions that have both.
-struct Beside {
+struct RaterVsConsensus {
     /// The places of the opinions.
     places: Vec<usize>,
-    cells: Cells,
+    cells: ContingencyCells,
 }
 
-impl Family {
+impl StatisticGroup {
     /// The raters' orders of pairs.
-    pub(super) fn raters_orders(units: &[&PairUnit], verdicts: &[Verdict], raters: usize) -> Self {
+    pub(super) fn raters_orders(
+        units: &[&PairUnit],
+        verdicts: &[PairVerdict],
+        raters: usize,
+    ) -> Self {
         let opinion = |unit: &&PairUnit| {
             let votes = unit.rated.votes();
             let others = |(rater, _): &(u32, _)| unit.rated.order(Some(*rater)).map(number);
-            Opinion {
+            CaseRatings {
                 others: votes.iter().map(others).collect(),
                 by: votes
                     .iter()
@@ -53,7 +60,7 @@ impl Family {
             (Statistic::OrderFleiss, Ok(units)) => {
                 opinions.count(&clusters, |opinion| units.is_even(opinion))
             }
-            _ => Count::all(&clusters),
+            _ => SampleSize::all(&clusters),
         };
         let counts = Statistic::ORDERS.iter().map(count).collect();
         let compute = move |weights: &[f64]| {
@@ -79,12 +86,12 @@ impl Family {
     /// The raters' scores of responses.
     pub(super) fn raters_scores(
         units: &[&ResponseUnit],
-        verdicts: &[Verdict],
+        verdicts: &[PairVerdict],
         raters: usize,
     ) -> Self {
         let opinion = |unit: &&ResponseUnit| {
             let others = |(rater, _): &(u32, f64)| unit.label(Some(*rater));
-            Opinion {
+            CaseRatings {
                 others: unit.ratings.iter().map(others).collect(),
                 by: unit.ratings.clone(),
             }
@@ -101,7 +108,7 @@ impl Family {
         let squares = table
             .as_ref()
             .ok()
-            .map(|(units, rows)| Squares::of(units, rows, &once));
+            .map(|(units, rows)| RatingMeanSquares::of(units, rows, &once));
         let known = table.as_ref().ok();
         let even = opinions.count(&clusters, |opinion| {
             known.is_some_and(|(units, _)| units.is_even(opinion))
@@ -115,7 +122,7 @@ impl Family {
             other => match other.icc() {
                 Some(form) if form.is_one_way() => even,
                 Some(_) => complete,
-                None => Count::all(&clusters),
+                None => SampleSize::all(&clusters),
             },
         };
         let counts = Statistic::SCORES.iter().map(count).collect();
@@ -148,7 +155,9 @@ impl Family {
 }
 
 /// The opinions of two raters or more, and the verdicts of their cases.
-fn several_raters(all: impl Iterator<Item = (usize, Opinion)>) -> (Opinions, Vec<usize>) {
+fn several_raters(
+    all: impl Iterator<Item = (usize, CaseRatings)>,
+) -> (DistinctRatings, Vec<usize>) {
     let mut verdicts = Vec::new();
     let kept = all
         .filter(|(_, opinion)| opinion.by.len() > 1)
@@ -156,13 +165,13 @@ fn several_raters(all: impl Iterator<Item = (usize, Opinion)>) -> (Opinions, Vec
             verdicts.push(verdict);
             opinion
         });
-    (Opinions::new(kept), verdicts)
+    (DistinctRatings::new(kept), verdicts)
 }
 
-impl Opinions {
+impl DistinctRatings {
     /// The distinct opinions as ratings.
-    fn ratings(&self) -> Defined<Ratings> {
-        Ratings::new(
+    fn ratings(&self) -> Defined<RatingMatrix> {
+        RatingMatrix::new(
             self.distinct
                 .iter()
                 .map(|opinion| opinion.by.clone())
@@ -171,7 +180,11 @@ impl Opinions {
     }
 
     /// How many cases count in an accuracy for at least one rater.
-    fn counted(&self, clusters: &Clusters, counts: fn(Ordering, Ordering) -> Option<f64>) -> Count {
+    fn counted(
+        &self,
+        clusters: &Clusters,
+        counts: fn(Ordering, Ordering) -> Option<f64>,
+    ) -> SampleSize {
         let order = |value: f64| value.total_cmp(&0.0);
         self.count(clusters, |opinion| {
             let opinion = &self.distinct[opinion];
@@ -183,13 +196,13 @@ impl Opinions {
     }
 
     /// The cases whose opinion counts, told by its place among the distinct ones.
-    fn count(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Count {
-        Count::of(clusters, |case| counts(self.of(case)))
+    fn count(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> SampleSize {
+        SampleSize::of(clusters, |case| counts(self.of(case)))
     }
 }
 
 /// Each rater beside the others.
-fn beside(opinions: &Opinions, raters: usize) -> Vec<Beside> {
+fn beside(opinions: &DistinctRatings, raters: usize) -> Vec<RaterVsConsensus> {
     let of = |rater: u32| {
         let (mut places, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (place, opinion) in opinions.distinct.iter().enumerate() {
@@ -200,8 +213,8 @@ fn beside(opinions: &Opinions, raters: usize) -> Vec<Beside> {
                 others.push(*rest);
             }
         }
-        let cells = Cells::new(&own, &others).ok()?;
-        Some(Beside { places, cells })
+        let cells = ContingencyCells::new(&own, &others).ok()?;
+        Some(RaterVsConsensus { places, cells })
     };
     (0..raters as u32).filter_map(of).collect()
 }
@@ -209,9 +222,9 @@ fn beside(opinions: &Opinions, raters: usize) -> Vec<Beside> {
 /// The mean over raters of each statistic, by the number of their cases; raters for whom it is undefined
 /// are left out, and if it is for all, the last one's reason is told.
 fn over_raters(
-    found: &[Beside],
+    found: &[RaterVsConsensus],
     weights: &[f64],
-    of: impl Fn(&Table<'_>) -> Vec<Defined<f64>>,
+    of: impl Fn(&ContingencyTable<'_>) -> Vec<Defined<f64>>,
 ) -> Vec<Defined<f64>> {
     let mut means: Vec<(f64, f64, Option<Undefined>)> = Vec::new();
     for beside in found {

@@ -1,13 +1,13 @@
 //! Two judges compared, as a table to read.
 
-use super::against::Against;
+use super::against::JudgeComparison;
 use super::statistic::Statistic;
-use super::text::{Part, probability, said};
-use crate::support::terminal::grid::Grid;
+use super::text::{TableSection, probability, said};
+use crate::support::terminal::grid::Table;
 
-impl Against {
+impl JudgeComparison {
     /// The comparison as a table.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> TableSection {
         let head = [
             "statistic",
             "first",
@@ -19,7 +19,7 @@ impl Against {
             "n",
             "detectable",
         ];
-        let mut grid = Grid::new(head);
+        let mut grid = Table::new(head);
         let mut notes = Vec::new();
         for row in &self.differences {
             let show = |value: Option<f64>| {
@@ -58,7 +58,7 @@ impl Against {
                 .to_owned(),
         );
         told.extend(said(notes));
-        Part {
+        TableSection {
             title: format!(
                 "first: {}; second: {}; on {}",
                 self.first,

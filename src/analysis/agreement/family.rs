@@ -4,22 +4,23 @@ use std::cmp::Ordering;
 
 use super::statistic::Statistic;
 use super::units::{PairUnit, ResponseUnit, TripleUnit, number};
-use crate::analysis::verdicts::Verdict;
+use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
 use crate::statistics::{
-    Cells, Clusters, Defined, IccForm, Metric, Squares, Table, Units, Weighting, alpha, bias,
-    fleiss, kappa, kendall, mean, mean_absolute, mean_of, pearson, spearman,
+    Clusters, ContingencyCells, ContingencyTable, Defined, DistanceMetric, IccForm, RatedUnits,
+    RatingMeanSquares, Weighting, alpha, bias, fleiss, kappa, kendall, mean, mean_absolute,
+    mean_of, pearson, spearman,
 };
 
 /// What is computed of the cases, each as often as it was drawn: one value for each statistic.
-type Compute = Box<dyn Fn(&[f64]) -> Vec<Defined<f64>> + Send + Sync>;
+type StatisticsFn = Box<dyn Fn(&[f64]) -> Vec<Defined<f64>> + Send + Sync>;
 
 /// Statistics of the same cases.
-pub struct Family {
+pub struct StatisticGroup {
     /// Their names.
     pub statistics: Vec<Statistic>,
     /// What each is of: all cases with a verdict, or fewer.
-    pub counts: Vec<Count>,
+    pub counts: Vec<SampleSize>,
     /// The cases with a verdict.
     pub n: usize,
     /// All that are labelled.
@@ -27,20 +28,20 @@ pub struct Family {
     /// Which of them belong together.
     pub clusters: Clusters,
     /// The mean squares of the scores, from which intraclass correlations have exact intervals.
-    pub squares: Option<Squares>,
-    pub(super) compute: Compute,
+    pub squares: Option<RatingMeanSquares>,
+    pub(super) compute: StatisticsFn,
 }
 
 /// What a statistic is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count {
+pub struct SampleSize {
     /// Cases.
     pub n: usize,
     /// The images they are about.
     pub images: usize,
 }
 
-impl Count {
+impl SampleSize {
     /// All cases.
     pub(super) fn all(clusters: &Clusters) -> Self {
         Self {
@@ -58,14 +59,14 @@ impl Count {
     }
 }
 
-impl Family {
+impl StatisticGroup {
     /// Every statistic of the cases as they are.
     pub fn values(&self) -> Vec<Defined<f64>> {
         (self.compute)(&vec![1.0; self.clusters.len()])
     }
 
     /// Orders of pairs.
-    pub(super) fn orders(units: &[&PairUnit], verdicts: &[Verdict]) -> Self {
+    pub(super) fn orders(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|unit| Some((unit.verdict, unit.judge?, unit.rated.order(None)?)));
@@ -75,7 +76,7 @@ impl Family {
         let label: Vec<f64> = judged.iter().map(|pair| number(pair.2)).collect();
         let table = TwoRaters::new(&judge, &label);
         let present = |counts: fn(Ordering, Ordering) -> Option<f64>| {
-            Count::of(&clusters, |case| {
+            SampleSize::of(&clusters, |case| {
                 let (_, judge, label) = judged[case];
                 counts(judge, label).is_some()
             })
@@ -83,7 +84,7 @@ impl Family {
         let count = |statistic: &Statistic| match statistic {
             Statistic::AccuracyWithoutTies => present(accuracy::without_ties),
             Statistic::AccuracyPreferred => present(accuracy::preferred),
-            _ => Count::all(&clusters),
+            _ => SampleSize::all(&clusters),
         };
         let counts = Statistic::ORDERS.iter().map(count).collect();
         Self {
@@ -98,7 +99,7 @@ impl Family {
     }
 
     /// Triples of responses.
-    pub(super) fn triples(units: &[&TripleUnit], verdicts: &[Verdict]) -> Self {
+    pub(super) fn triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label)));
@@ -108,7 +109,7 @@ impl Family {
         let hits: Vec<Option<f64>> = judged.iter().map(hit).collect();
         Self {
             statistics: vec![Statistic::AccuracyTriple],
-            counts: vec![Count::all(&clusters)],
+            counts: vec![SampleSize::all(&clusters)],
             n: judged.len(),
             labelled: units.len(),
             clusters,
@@ -118,7 +119,7 @@ impl Family {
     }
 
     /// Scores of responses.
-    pub(super) fn scores(units: &[&ResponseUnit], verdicts: &[Verdict]) -> Self {
+    pub(super) fn scores(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label(None)?)));
@@ -128,7 +129,7 @@ impl Family {
         let table = TwoRaters::new(&side(|u| u.1), &side(|u| u.2));
         Self {
             statistics: Statistic::SCORES.to_vec(),
-            counts: vec![Count::all(&clusters); Statistic::SCORES.len()],
+            counts: vec![SampleSize::all(&clusters); Statistic::SCORES.len()],
             n: judged.len(),
             labelled: units.len(),
             clusters,
@@ -139,26 +140,26 @@ impl Family {
 }
 
 /// The clusters of units by their verdicts.
-pub(super) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[Verdict]) -> Clusters {
+pub(super) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[PairVerdict]) -> Clusters {
     let cluster = |i: usize| verdicts.get(i).map_or("", |v| v.cluster.as_str());
     Clusters::new(units.map(cluster))
 }
 
 /// Two columns of ratings, in all the forms that statistics want.
-struct TwoRaters(Defined<Forms>);
+struct TwoRaters(Defined<DistinctPairs>);
 
 /// The distinct pairs of ratings, and these as units and as rows.
-struct Forms {
-    cells: Cells,
-    units: Units,
+struct DistinctPairs {
+    cells: ContingencyCells,
+    units: RatedUnits,
     rows: Vec<Option<Vec<f64>>>,
 }
 
 impl TwoRaters {
     fn new(first: &[f64], second: &[f64]) -> Self {
-        Self(Cells::new(first, second).map(|cells| {
+        Self(ContingencyCells::new(first, second).map(|cells| {
             let ratings = cells.ratings();
-            Forms {
+            DistinctPairs {
                 units: ratings.paired(),
                 rows: ratings.complete(),
                 cells,
@@ -189,7 +190,11 @@ impl TwoRaters {
         &self,
         n: usize,
         weights: &[f64],
-        statistics: impl Fn(&Table<'_>, &Units, &[Option<Vec<f64>>]) -> Vec<Defined<f64>>,
+        statistics: impl Fn(
+            &ContingencyTable<'_>,
+            &RatedUnits,
+            &[Option<Vec<f64>>],
+        ) -> Vec<Defined<f64>>,
     ) -> Vec<Defined<f64>> {
         match &self.0 {
             Ok(forms) => statistics(&forms.cells.drawn(weights), &forms.units, &forms.rows),
@@ -198,15 +203,19 @@ impl TwoRaters {
     }
 
     /// The mean squares from which intraclass correlations follow.
-    fn squares(&self) -> Option<Squares> {
+    fn squares(&self) -> Option<RatingMeanSquares> {
         let forms = self.0.as_ref().ok()?;
         let weights = forms.cells.table();
-        Some(Squares::of(&forms.units, &forms.rows, weights.weights()))
+        Some(RatingMeanSquares::of(
+            &forms.units,
+            &forms.rows,
+            weights.weights(),
+        ))
     }
 }
 
 /// The statistics of exactly two raters' orders, in the order of [`Statistic::ORDERS`].
-pub(super) fn two_orders(table: &Table<'_>) -> Vec<Defined<f64>> {
+pub(super) fn two_orders(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     let order = |value: f64| value.total_cmp(&0.0);
     let share = |counts: fn(Ordering, Ordering) -> Option<f64>| {
         mean_of(table, |a, b| counts(order(a), order(b)))
@@ -220,16 +229,16 @@ pub(super) fn two_orders(table: &Table<'_>) -> Vec<Defined<f64>> {
 }
 
 /// The statistics of any number of raters' orders, in the order of [`Statistic::ORDERS`].
-pub(super) fn several_orders(units: &Units, weights: &[f64]) -> [Defined<f64>; 3] {
+pub(super) fn several_orders(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
     [
         fleiss(units, weights),
-        alpha(units, Metric::Nominal, weights),
-        alpha(units, Metric::Ordinal, weights),
+        alpha(units, DistanceMetric::Nominal, weights),
+        alpha(units, DistanceMetric::Ordinal, weights),
     ]
 }
 
 /// The statistics of exactly two raters, in the order of [`Statistic::SCORES`].
-pub(super) fn two_columns(table: &Table<'_>) -> Vec<Defined<f64>> {
+pub(super) fn two_columns(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     vec![
         pearson(table),
         spearman(table),
@@ -242,14 +251,18 @@ pub(super) fn two_columns(table: &Table<'_>) -> Vec<Defined<f64>> {
 
 /// The statistics of any number of raters, in the order of [`Statistic::SCORES`].
 pub(super) fn several(
-    units: &Units,
+    units: &RatedUnits,
     rows: &[Option<Vec<f64>>],
     weights: &[f64],
 ) -> Vec<Defined<f64>> {
     let mut values = vec![fleiss(units, weights)];
-    let metrics = [Metric::Nominal, Metric::Ordinal, Metric::Interval];
+    let metrics = [
+        DistanceMetric::Nominal,
+        DistanceMetric::Ordinal,
+        DistanceMetric::Interval,
+    ];
     values.extend(metrics.map(|metric| alpha(units, metric, weights)));
-    let squares = Squares::of(units, rows, weights);
+    let squares = RatingMeanSquares::of(units, rows, weights);
     values.extend(IccForm::ALL.map(|form| squares.of_form(form)?.value(form)));
     values
 }

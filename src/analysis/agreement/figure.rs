@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use super::coverage::Coverage;
-use super::family::{Count, Family};
+use super::family::{SampleSize, StatisticGroup};
 use super::statistic::Statistic;
 use crate::statistics::{
     Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
@@ -15,7 +15,7 @@ pub(super) const SIDES: [&str; 2] = ["the judge's verdict", "the label"];
 
 /// A statistic of judge and labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct AgreementStatistic {
     /// Which.
     pub statistic: Statistic,
     /// Its value and interval.
@@ -25,12 +25,12 @@ pub struct Figure {
     /// The exact interval of an intraclass correlation.
     pub exact: Option<[f64; 2]>,
     /// The raters among themselves, where several rated the same.
-    pub ceiling: Option<Ceiling>,
+    pub ceiling: Option<HumanCeiling>,
 }
 
 /// The raters among themselves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ceiling {
+pub struct HumanCeiling {
     /// The statistic and its interval.
     pub estimate: Estimate,
     /// The exact interval of an intraclass correlation.
@@ -38,13 +38,17 @@ pub struct Ceiling {
 }
 
 /// The figures of a family, with those of the raters beside them.
-pub fn figures(family: &Family, ceiling: Option<&Family>, bootstrap: Bootstrap) -> Vec<Figure> {
+pub fn figures(
+    family: &StatisticGroup,
+    ceiling: Option<&StatisticGroup>,
+    bootstrap: Bootstrap,
+) -> Vec<AgreementStatistic> {
     let own = estimates(family, bootstrap);
     let raters = ceiling.map(|family| estimates(family, bootstrap));
     let mut raters = raters.into_iter().flatten();
     own.into_iter()
         .zip(&family.statistics)
-        .map(|((estimate, exact), statistic)| Figure {
+        .map(|((estimate, exact), statistic)| AgreementStatistic {
             statistic: *statistic,
             estimate,
             coverage: Coverage {
@@ -56,13 +60,13 @@ pub fn figures(family: &Family, ceiling: Option<&Family>, bootstrap: Bootstrap) 
                 .next()
                 // Raters less each other are nothing on the mean, whoever they are.
                 .filter(|_| *statistic != Statistic::Bias)
-                .map(|(estimate, exact)| Ceiling { estimate, exact }),
+                .map(|(estimate, exact)| HumanCeiling { estimate, exact }),
         })
         .collect()
 }
 
 /// Every statistic of a family with its bootstrap interval and, where there is one, its exact interval.
-fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f64; 2]>)> {
+fn estimates(family: &StatisticGroup, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f64; 2]>)> {
     let values = family.values();
     let mut draws: Vec<Vec<Defined<f64>>> = vec![Vec::new(); values.len()];
     // Where there is nothing to draw, nothing is drawn.
@@ -73,7 +77,7 @@ fn estimates(family: &Family, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f6
             }
         }
     }
-    let estimate = |((value, draws), (count, statistic)): ((_, _), (&Count, &Statistic))| {
+    let estimate = |((value, draws), (count, statistic)): ((_, _), (&SampleSize, &Statistic))| {
         let value: Defined<f64> = value;
         let value = value.and_then(|value| statistic.enough(count.n).map(|()| value));
         let drawn = value.and_then(|_| interval(draws, &family.clusters));
@@ -131,7 +135,7 @@ impl Statistic {
     }
 }
 
-impl Figure {
+impl AgreementStatistic {
     /// Whether it is a share whose interval no draw can tell: of few images, or of none or all.
     pub(super) fn is_beyond_draws(&self) -> bool {
         let value = self.estimate.value.ok();
@@ -159,7 +163,7 @@ impl Figure {
     }
 }
 
-impl Ceiling {
+impl HumanCeiling {
     /// Why there is no value, or no interval.
     pub fn reason(&self) -> Option<String> {
         let reason = self.estimate.value.err().or(self.estimate.interval.err())?;
@@ -167,7 +171,7 @@ impl Ceiling {
     }
 }
 
-impl Serialize for Figure {
+impl Serialize for AgreementStatistic {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("statistic", &self.statistic)?;
@@ -192,7 +196,7 @@ impl Serialize for Figure {
     }
 }
 
-impl Serialize for Ceiling {
+impl Serialize for HumanCeiling {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("value", &self.estimate.value.ok())?;

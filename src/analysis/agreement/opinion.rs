@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What raters say of one case.
 #[derive(Clone, Debug)]
-pub(super) struct Opinion {
+pub(super) struct CaseRatings {
     /// Each rater, and what they say.
     pub(super) by: Vec<(u32, f64)>,
     /// For each of them, what the others say together.
@@ -13,15 +13,15 @@ pub(super) struct Opinion {
 
 /// Opinions on cases. Scores and orders are few, so that thousands of cases have some hundred opinions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opinions {
+pub(super) struct DistinctRatings {
     /// The distinct ones.
-    pub(super) distinct: Vec<Opinion>,
+    pub(super) distinct: Vec<CaseRatings>,
     /// The opinion on each case, as a place among them.
     of: Vec<u32>,
 }
 
-impl Opinions {
-    pub(super) fn new(all: impl Iterator<Item = Opinion>) -> Self {
+impl DistinctRatings {
+    pub(super) fn new(all: impl Iterator<Item = CaseRatings>) -> Self {
         let mut places: HashMap<Vec<u64>, u32> = HashMap::new();
         let mut opinions = Self::default();
         for opinion in all {
@@ -55,7 +55,7 @@ impl Opinions {
     }
 }
 
-impl Opinion {
+impl CaseRatings {
     /// Equal for equal opinions.
     fn key(&self) -> Vec<u64> {
         let own = self

@@ -5,43 +5,43 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::family::Family;
-use super::figure::{Figure, figures};
+use super::family::StatisticGroup;
+use super::figure::{AgreementStatistic, figures};
 use super::statistic::Statistic;
-use super::units::{TargetUnits, Units};
-use crate::analysis::verdicts::{Verdict, Verdicts, dimensions, length_bin};
-use crate::data::labels::Target;
+use super::units::{LabelledUnits, TargetUnits};
+use crate::analysis::verdicts::{PairVerdict, Verdicts, dimensions, length_bin};
+use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
 /// What is computed.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct AgreementConfig {
     /// The draws.
     pub bootstrap: Bootstrap,
     /// What is looked at; all that is labelled if empty. The first is told in full.
-    pub on: Vec<Target>,
+    pub on: Vec<ScoreTarget>,
     /// Fields of cases that make subgroups, beside those that data sets tell of.
     pub by: Vec<String>,
 }
 
 /// The figures on one target.
 #[derive(Clone, Debug, Serialize)]
-pub struct Section {
+pub struct TargetAgreement {
     /// What is scored.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// The figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<AgreementStatistic>,
 }
 
 /// The figures of a subgroup on the first target.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
+pub struct SubgroupAgreement {
     /// What makes the subgroups.
     pub by: String,
     /// What all cases of this one have in common.
     pub value: String,
     /// The figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<AgreementStatistic>,
 }
 
 /// How far a judge agrees with labels.
@@ -70,23 +70,23 @@ pub struct Agreement {
     /// Its seed.
     pub seed: u64,
     /// By what is scored.
-    pub sections: Vec<Section>,
+    pub sections: Vec<TargetAgreement>,
     /// By subgroup, on the first section's target.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SubgroupAgreement>,
 }
 
-impl Section {
+impl TargetAgreement {
     /// A figure by its name.
-    pub fn figure(&self, statistic: Statistic) -> Option<&Figure> {
+    pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
         self.figures
             .iter()
             .find(|figure| figure.statistic == statistic)
     }
 }
 
-impl Group {
+impl SubgroupAgreement {
     /// A figure by its name.
-    pub fn figure(&self, statistic: Statistic) -> Option<&Figure> {
+    pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
         self.figures
             .iter()
             .find(|figure| figure.statistic == statistic)
@@ -100,12 +100,12 @@ impl Group {
 /// If nothing is labelled on a target asked for, or no case has a field asked for.
 pub fn agreement(
     verdicts: &Verdicts,
-    units: &Units,
+    units: &LabelledUnits,
     labels: Option<String>,
-    plan: &Plan,
+    plan: &AgreementConfig,
 ) -> Result<Agreement> {
     let targets = targets(units, &plan.on)?;
-    let several = Several {
+    let several = StatisticsBuilder {
         verdicts: &verdicts.pairs,
         raters: units.raters.len(),
         bootstrap: plan.bootstrap,
@@ -113,7 +113,7 @@ pub fn agreement(
     let all = |_: usize, _: Option<usize>| true;
     let mut sections = Vec::new();
     for (target, of) in &targets {
-        sections.push(Section {
+        sections.push(TargetAgreement {
             target: *target,
             figures: several.figures(of, &all),
         });
@@ -123,7 +123,7 @@ pub fn agreement(
         for Subgroup { by, value, within } in subgroups(&verdicts.pairs, &plan.by)? {
             let within = |v: usize, side: Option<usize>| within(&verdicts.pairs, v, side);
             let figures = several.figures(of, &within);
-            groups.push(Group { by, value, figures });
+            groups.push(SubgroupAgreement { by, value, figures });
         }
     }
     groups.retain(|group| {
@@ -150,7 +150,10 @@ pub fn agreement(
 }
 
 /// What is labelled and asked for.
-fn targets<'a>(units: &'a Units, on: &[Target]) -> Result<Vec<(Target, &'a TargetUnits)>> {
+fn targets<'a>(
+    units: &'a LabelledUnits,
+    on: &[ScoreTarget],
+) -> Result<Vec<(ScoreTarget, &'a TargetUnits)>> {
     if on.is_empty() {
         return Ok(units.targets.iter().map(|(t, of)| (*t, of)).collect());
     }
@@ -170,17 +173,17 @@ fn targets<'a>(units: &'a Units, on: &[Target]) -> Result<Vec<(Target, &'a Targe
 }
 
 /// Whether a unit, by its verdict and the response of it, is in a subgroup.
-type Within = Box<dyn Fn(&[Verdict], usize, Option<usize>) -> bool>;
+type SubgroupFilter = Box<dyn Fn(&[PairVerdict], usize, Option<usize>) -> bool>;
 
 /// A subgroup: what makes it, its value, and what is in it.
 struct Subgroup {
     by: String,
     value: String,
-    within: Within,
+    within: SubgroupFilter,
 }
 
 /// All subgroups.
-fn subgroups(verdicts: &[Verdict], by: &[String]) -> Result<Vec<Subgroup>> {
+fn subgroups(verdicts: &[PairVerdict], by: &[String]) -> Result<Vec<Subgroup>> {
     let mut all = Vec::new();
     let mut fields = dimensions(verdicts);
     for field in by {
@@ -206,7 +209,7 @@ fn subgroups(verdicts: &[Verdict], by: &[String]) -> Result<Vec<Subgroup>> {
         values.extend(verdicts.iter().filter_map(|v| v.field(&field)));
         for value in values {
             let (field, wanted) = (field.clone(), value.clone());
-            let within: Within = Box::new(move |verdicts, v, _| {
+            let within: SubgroupFilter = Box::new(move |verdicts, v, _| {
                 verdicts.get(v).and_then(|v| v.field(&field)).as_deref() == Some(&wanted)
             });
             all.push(Subgroup {
@@ -217,7 +220,7 @@ fn subgroups(verdicts: &[Verdict], by: &[String]) -> Result<Vec<Subgroup>> {
         }
     }
     // A pair is as long as its longer answer.
-    let length = |verdict: &Verdict, side: Option<usize>| {
+    let length = |verdict: &PairVerdict, side: Option<usize>| {
         let [a, b] = verdict.words;
         length_bin(side.map_or(a.max(b), |side| verdict.words[side]))
     };
@@ -228,7 +231,7 @@ fn subgroups(verdicts: &[Verdict], by: &[String]) -> Result<Vec<Subgroup>> {
     bins.sort_unstable();
     bins.dedup();
     for bin in bins {
-        let within: Within = Box::new(move |verdicts, v, side| {
+        let within: SubgroupFilter = Box::new(move |verdicts, v, side| {
             verdicts
                 .get(v)
                 .is_some_and(|verdict| length(verdict, side) == bin)
@@ -243,18 +246,18 @@ fn subgroups(verdicts: &[Verdict], by: &[String]) -> Result<Vec<Subgroup>> {
 }
 
 /// How figures are made of units.
-struct Several<'a> {
-    verdicts: &'a [Verdict],
+struct StatisticsBuilder<'a> {
+    verdicts: &'a [PairVerdict],
     raters: usize,
     bootstrap: Bootstrap,
 }
 
-impl Several<'_> {
+impl StatisticsBuilder<'_> {
     fn figures(
         &self,
         of: &TargetUnits,
         within: &dyn Fn(usize, Option<usize>) -> bool,
-    ) -> Vec<Figure> {
+    ) -> Vec<AgreementStatistic> {
         let pairs: Vec<_> = of
             .pairs
             .iter()
@@ -273,24 +276,37 @@ impl Several<'_> {
         let (verdicts, raters) = (self.verdicts, self.raters);
         let mut found = Vec::new();
         if !pairs.is_empty() {
-            let ceiling = Family::raters_orders(&pairs, verdicts, raters);
-            self.add(&mut found, &Family::orders(&pairs, verdicts), Some(ceiling));
-        }
-        if !triples.is_empty() {
-            self.add(&mut found, &Family::triples(&triples, verdicts), None);
-        }
-        if !responses.is_empty() {
-            let ceiling = Family::raters_scores(&responses, verdicts, raters);
+            let ceiling = StatisticGroup::raters_orders(&pairs, verdicts, raters);
             self.add(
                 &mut found,
-                &Family::scores(&responses, verdicts),
+                &StatisticGroup::orders(&pairs, verdicts),
+                Some(ceiling),
+            );
+        }
+        if !triples.is_empty() {
+            self.add(
+                &mut found,
+                &StatisticGroup::triples(&triples, verdicts),
+                None,
+            );
+        }
+        if !responses.is_empty() {
+            let ceiling = StatisticGroup::raters_scores(&responses, verdicts, raters);
+            self.add(
+                &mut found,
+                &StatisticGroup::scores(&responses, verdicts),
                 Some(ceiling),
             );
         }
         found
     }
 
-    fn add(&self, found: &mut Vec<Figure>, family: &Family, ceiling: Option<Family>) {
+    fn add(
+        &self,
+        found: &mut Vec<AgreementStatistic>,
+        family: &StatisticGroup,
+        ceiling: Option<StatisticGroup>,
+    ) {
         let ceiling = ceiling.filter(|ceiling| ceiling.n > 0);
         found.extend(figures(family, ceiling.as_ref(), self.bootstrap));
     }

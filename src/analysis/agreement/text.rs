@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::figure::{Figure, SIDES};
-use super::section::{Agreement, Group, Section};
+use super::figure::{AgreementStatistic, SIDES};
+use super::section::{Agreement, SubgroupAgreement, TargetAgreement};
 use super::statistic::Statistic;
 use crate::judging::summary::percent_down;
 use crate::statistics::Undefined;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::text::plural;
 
 /// The columns of the tables that have a row for each target or subgroup.
@@ -23,11 +23,11 @@ const SMALL: usize = 30;
 
 /// A part of what is told: a heading and a table, and what is said below it.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct TableSection {
     /// The heading.
     pub title: String,
     /// The table.
-    pub grid: Grid,
+    pub grid: Table,
     /// Lines below it.
     pub notes: Vec<String>,
 }
@@ -62,8 +62,8 @@ impl Agreement {
     }
 
     /// The tables.
-    pub fn parts(&self) -> Vec<Part> {
-        let mut parts: Vec<Part> = self.sections.first().map(in_full).into_iter().collect();
+    pub fn parts(&self) -> Vec<TableSection> {
+        let mut parts: Vec<TableSection> = self.sections.first().map(in_full).into_iter().collect();
         if self.sections.len() > 1 {
             let rows = self
                 .sections
@@ -72,8 +72,8 @@ impl Agreement {
             parts.push(brief("by what is scored", &rows.collect::<Vec<_>>()));
         }
         for groups in self.groups.chunk_by(|a, b| a.by == b.by) {
-            let of = |group: &Group| (group.value.clone(), group.figures.clone());
-            let owned: Vec<(String, Vec<Figure>)> = groups.iter().map(of).collect();
+            let of = |group: &SubgroupAgreement| (group.value.clone(), group.figures.clone());
+            let owned: Vec<(String, Vec<AgreementStatistic>)> = groups.iter().map(of).collect();
             let rows = owned
                 .iter()
                 .map(|(value, figures)| (value.clone(), &figures[..]));
@@ -89,14 +89,14 @@ impl Agreement {
 }
 
 /// What keeps raters from a figure or an interval among themselves.
-fn beside(figure: &Figure) -> Option<(String, String)> {
+fn beside(figure: &AgreementStatistic) -> Option<(String, String)> {
     let reason = figure.ceiling.as_ref()?.reason()?;
     let title = format!("{} of raters with each other", figure.statistic.title());
     Some((title, reason))
 }
 
 /// Every statistic of one target.
-fn in_full(section: &Section) -> Part {
+fn in_full(section: &TargetAgreement) -> TableSection {
     let several = section
         .figures
         .iter()
@@ -105,7 +105,7 @@ fn in_full(section: &Section) -> Part {
     if several {
         head.extend(["raters", "95 % interval", "n"]);
     }
-    let mut grid = Grid::new(head);
+    let mut grid = Table::new(head);
     let (mut notes, mut exact) = (Vec::new(), Vec::new());
     for figure in &section.figures {
         let (statistic, estimate) = (figure.statistic, &figure.estimate);
@@ -136,7 +136,11 @@ fn in_full(section: &Section) -> Part {
         );
     }
     told.extend(said(notes));
-    if section.figures.iter().any(Figure::is_beyond_draws) {
+    if section
+        .figures
+        .iter()
+        .any(AgreementStatistic::is_beyond_draws)
+    {
         told.push(
             "a share of 0 or 100 %, or of fewer than ten images: Wilson's interval, each image taken as one case"
                 .to_owned(),
@@ -156,7 +160,7 @@ fn in_full(section: &Section) -> Part {
                 .to_owned(),
         );
     }
-    Part {
+    TableSection {
         title: format!("on {}", section.target.key()),
         grid,
         notes: told,
@@ -164,7 +168,7 @@ fn in_full(section: &Section) -> Part {
 }
 
 /// The row of a statistic, with the raters' beside it where several rated the same.
-fn full_row(figure: &Figure, several: bool) -> Vec<String> {
+fn full_row(figure: &AgreementStatistic, several: bool) -> Vec<String> {
     let statistic = figure.statistic;
     let estimate = &figure.estimate;
     let mut row = vec![statistic.name().to_owned()];
@@ -192,7 +196,7 @@ fn full_row(figure: &Figure, several: bool) -> Vec<String> {
 }
 
 /// How many labelled cases have a verdict, and the shares that those without one leave possible.
-fn covered(figures: &[Figure]) -> Vec<String> {
+fn covered(figures: &[AgreementStatistic]) -> Vec<String> {
     let mut cases: Vec<String> = Vec::new();
     for figure in figures {
         let of = figure.coverage.told(figure.statistic.cases());
@@ -201,7 +205,7 @@ fn covered(figures: &[Figure]) -> Vec<String> {
         }
     }
     let mut told = vec![format!("coverage: {} have a verdict", cases.join(", "))];
-    let bound = |figure: &Figure| {
+    let bound = |figure: &AgreementStatistic| {
         let statistic = figure.statistic;
         let ends = statistic.shown_interval(figure.bounds()?);
         Some(format!("{} {ends} %", statistic.title()))
@@ -231,8 +235,8 @@ pub(super) fn said(notes: Vec<(String, String)>) -> Vec<String> {
 }
 
 /// The main statistics, a row for each target or subgroup.
-fn brief(title: &str, rows: &[(String, &[Figure])]) -> Part {
-    let find = |figures: &[Figure], statistic| {
+fn brief(title: &str, rows: &[(String, &[AgreementStatistic])]) -> TableSection {
+    let find = |figures: &[AgreementStatistic], statistic| {
         figures
             .iter()
             .find(|figure| figure.statistic == statistic)
@@ -245,8 +249,8 @@ fn brief(title: &str, rows: &[(String, &[Figure])]) -> Part {
     let mut head = vec![String::new()];
     head.extend(shown.iter().map(|(name, _)| (*name).to_owned()));
     head.extend(["pairs", "responses"].map(str::to_owned));
-    let mut grid = Grid::new(head);
-    let mut reasons = Reasons::default();
+    let mut grid = Table::new(head);
+    let mut reasons = Footnotes::default();
     for (name, figures) in rows {
         let both = [Statistic::Accuracy, Statistic::Pearson];
         let both = both.map(|statistic| find(figures, statistic).map(|figure| figure.coverage));
@@ -272,7 +276,7 @@ fn brief(title: &str, rows: &[(String, &[Figure])]) -> Part {
     {
         told.push(format!("*  fewer than {SMALL} cases: little can be said"));
     }
-    Part {
+    TableSection {
         title: title.to_owned(),
         grid,
         notes: told,
@@ -280,7 +284,7 @@ fn brief(title: &str, rows: &[(String, &[Figure])]) -> Part {
 }
 
 /// A value with its interval, or a letter that stands for the reason why there is none.
-fn cell(figure: &Figure, reasons: &mut Reasons) -> String {
+fn cell(figure: &AgreementStatistic, reasons: &mut Footnotes) -> String {
     let (statistic, estimate) = (figure.statistic, &figure.estimate);
     let [low, high] = match (estimate.value, estimate.interval) {
         (Ok(_), Ok(ends)) => ends,
@@ -301,9 +305,9 @@ fn cell(figure: &Figure, reasons: &mut Reasons) -> String {
 
 /// Reasons by letter, as they come up in a table.
 #[derive(Default)]
-struct Reasons(Vec<String>);
+struct Footnotes(Vec<String>);
 
-impl Reasons {
+impl Footnotes {
     fn letter(&mut self, reason: Undefined) -> char {
         // How many draws had a value differs from cell to cell, and says the same.
         let text = match reason {

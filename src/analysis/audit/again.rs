@@ -6,42 +6,42 @@ use std::sync::Arc;
 use acem3_conclusion::Verdict;
 use anyhow::{Context as _, Result, ensure};
 
-use super::picture::Picture;
-use super::plan::{Pair, Plan, Sitting};
-use super::trial::Marks;
-use crate::data::cases::{Case, ImageSource, Reason, Response};
-use crate::data::images::{Images, LoadedImage};
-use crate::judging::judge::judgement::Judgement;
+use super::picture::ImagePerturbation;
+use super::plan::{AuditPair, AuditPass, AuditPlan};
+use super::trial::VerdictScores;
+use crate::data::cases::{Case, ImageSource, Response, UnscoredReason};
+use crate::data::images::{ImageReader, LoadedImage};
+use crate::judging::judge::judgement::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 
 /// A batch is closed early when its images hold so many pixels, whatever its size.
 const BATCH_PIXELS: u64 = 64 << 20;
 
 /// What came of a sitting.
-pub type Sat = Result<Given, Unscored>;
+pub type PassResult = Result<PassVerdict, Unscored>;
 
 /// A verdict that was given. Those on changed pairs are many, and only compared: their analyses are let go.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum PassVerdict {
     /// On a pair as it is.
-    AsItIs(Box<Judgement>),
+    AsItIs(Box<RecordedVerdict>),
     /// On a changed one.
-    Changed(Marks),
+    Changed(VerdictScores),
 }
 
-impl Given {
+impl PassVerdict {
     /// What an audit compares of it.
-    pub fn marks(&self) -> Marks {
+    pub fn marks(&self) -> VerdictScores {
         match self {
-            Self::AsItIs(judgement) => Marks::of(judgement),
+            Self::AsItIs(judgement) => VerdictScores::of(judgement),
             Self::Changed(marks) => marks.clone(),
         }
     }
 }
 
 /// How far it is: sittings that are through, and those of them with a verdict; it may end the work.
-pub type Told<'a> = &'a mut dyn FnMut(usize, usize) -> Result<()>;
+pub type ProgressFn<'a> = &'a mut dyn FnMut(usize, usize) -> Result<()>;
 
 /// Judges all sittings of a plan; what came of each, in their order.
 ///
@@ -50,16 +50,16 @@ pub type Told<'a> = &'a mut dyn FnMut(usize, usize) -> Result<()>;
 /// A judge that fails as a whole, and whatever `told` ends the work with.
 pub fn judge_all(
     judge: &mut dyn Judge,
-    (pairs, plan): (&[Pair], &Plan),
-    images: &mut Images,
+    (pairs, plan): (&[AuditPair], &AuditPlan),
+    images: &mut ImageReader,
     batch_size: usize,
-    told: Told<'_>,
-) -> Result<Vec<Sat>> {
+    told: ProgressFn<'_>,
+) -> Result<Vec<PassResult>> {
     let sources: HashMap<&str, &ImageSource> = pairs
         .iter()
         .filter_map(|pair| Some((pair.case.id.as_str(), pair.case.image.as_ref()?)))
         .collect();
-    let mut found: Vec<Option<Sat>> = vec![None; plan.sittings.len()];
+    let mut found: Vec<Option<PassResult>> = vec![None; plan.sittings.len()];
     let (mut waiting, mut pixels) = (Vec::new(), 0);
     for (number, sitting) in plan.sittings.iter().enumerate() {
         let pair = pairs
@@ -67,7 +67,7 @@ pub fn judge_all(
             .context("a sitting without a pair")?;
         match image(pair, &sitting.picture, &sources, images)? {
             Err(message) => {
-                let reason = Reason::Image;
+                let reason = UnscoredReason::Image;
                 found[number] = Some(Err(Unscored { reason, message }));
             }
             Ok(image) => {
@@ -86,7 +86,7 @@ pub fn judge_all(
     Ok(found.into_iter().flatten().collect())
 }
 
-fn tell(found: &[Option<Sat>], told: Told<'_>) -> Result<()> {
+fn tell(found: &[Option<PassResult>], told: ProgressFn<'_>) -> Result<()> {
     let through = found.iter().flatten();
     let scored = through.clone().filter(|sat| sat.is_ok()).count();
     told(through.count(), scored)
@@ -94,9 +94,9 @@ fn tell(found: &[Option<Sat>], told: Told<'_>) -> Result<()> {
 
 fn judge_batch(
     judge: &mut dyn Judge,
-    plan: &Plan,
+    plan: &AuditPlan,
     waiting: Vec<(usize, PairJob)>,
-    found: &mut [Option<Sat>],
+    found: &mut [Option<PassResult>],
 ) -> Result<()> {
     if waiting.is_empty() {
         return Ok(());
@@ -104,7 +104,7 @@ fn judge_batch(
     let (numbers, jobs): (Vec<usize>, Vec<PairJob>) = waiting.into_iter().unzip();
     let given = judge.judge(&jobs).with_context(|| {
         let first = jobs.first().map_or("", |job| &job.case.id);
-        Stopped(format!(
+        EngineFailure(format!(
             "the judge failed at case `{first}` (batch of {})\n\
              hint: no figures were kept; the same command begins anew",
             jobs.len()
@@ -116,14 +116,18 @@ fn judge_batch(
         given.len(),
         jobs.len()
     );
-    let sat = |number: usize, given: Result<Verdict, Unscored>| -> Result<Sat> {
+    let sat = |number: usize, given: Result<Verdict, Unscored>| -> Result<PassResult> {
         let is_changed = plan
             .sittings
             .get(number)
             .is_some_and(|s| s.change.is_some());
         Ok(match given {
-            Ok(verdict) if is_changed => Ok(Given::Changed(Marks::of(&Judgement::of(&verdict)?))),
-            Ok(verdict) => Ok(Given::AsItIs(Box::new(Judgement::of(&verdict)?))),
+            Ok(verdict) if is_changed => Ok(PassVerdict::Changed(VerdictScores::of(
+                &RecordedVerdict::of(&verdict)?,
+            ))),
+            Ok(verdict) => Ok(PassVerdict::AsItIs(Box::new(RecordedVerdict::of(
+                &verdict,
+            )?))),
             Err(unscored) => Err(unscored),
         })
     };
@@ -137,13 +141,13 @@ fn judge_batch(
 
 /// The image that a sitting shows, or what is wrong with it.
 fn image(
-    pair: &Pair,
-    picture: &Picture,
+    pair: &AuditPair,
+    picture: &ImagePerturbation,
     sources: &HashMap<&str, &ImageSource>,
-    images: &mut Images,
+    images: &mut ImageReader,
 ) -> Result<Result<Option<Arc<LoadedImage>>, String>> {
     let source = match picture {
-        Picture::Of(case) => sources.get(case.as_str()).copied(),
+        ImagePerturbation::Of(case) => sources.get(case.as_str()).copied(),
         _ => pair.case.image.as_ref(),
     };
     let Some(source) = source else {
@@ -156,7 +160,7 @@ fn image(
 }
 
 /// The pair of a sitting, as a case of two responses that keeps the id, the question and the image.
-fn job(pair: &Pair, sitting: &Sitting, image: Option<Arc<LoadedImage>>) -> PairJob {
+fn job(pair: &AuditPair, sitting: &AuditPass, image: Option<Arc<LoadedImage>>) -> PairJob {
     let [first, second] = pair.models();
     let [a, b] = sitting.responses.clone();
     let response = |model, text| Response { model, text };

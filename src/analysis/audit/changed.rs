@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::mirror::{NOT_TIED, not_tied};
-use super::paired::{Named, Trials};
-use super::probe::{Change, Probe};
-use super::reading::{Sample, Sign};
-use super::result::{Finding, Measure, Outcome, Unit};
-use super::trial::{Marks, Trial};
+use super::paired::{MeasureSpec, TrialSet};
+use super::probe::{Perturbation, Probe};
+use super::reading::{ClusteredValues, IntervalPosition};
+use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use super::trial::{AuditTrial, VerdictScores};
 
 /// The name of a gain in points, in files; of a planted text its change stands behind it.
 pub(super) const GAIN: &str = "gain";
@@ -16,13 +16,13 @@ pub(super) const GAIN: &str = "gain";
 const TOLERABLE: f64 = 0.25;
 
 /// Whether an answer ties with itself.
-pub(super) fn identical(trials: &Trials<'_>) -> Finding {
-    let named = Named {
+pub(super) fn identical(trials: &TrialSet<'_>) -> Finding {
+    let named = MeasureSpec {
         key: NOT_TIED,
         title: "identical, not tied",
-        unit: Unit::Share,
+        unit: MeasureUnit::Share,
     };
-    let apart = trials.measure(&named, &[Change::Identical], &|t| {
+    let apart = trials.measure(&named, &[Perturbation::Identical], &|t| {
         t.after.as_ref()?.not_tied()
     });
     let Some(measure) = apart else {
@@ -32,9 +32,9 @@ pub(super) fn identical(trials: &Trials<'_>) -> Finding {
         );
     };
     let before = trials
-        .of(Change::Identical)
+        .of(Perturbation::Identical)
         .filter_map(|t| Some((t.cluster.as_str(), t.before.as_ref()?.not_tied()?)));
-    let before = Sample::new(before).mean(Unit::Share, trials.bootstrap());
+    let before = ClusteredValues::new(before).mean(MeasureUnit::Share, trials.bootstrap());
     let (outcome, words) = not_tied(&measure.reading, before.value);
     Finding {
         probe: Probe::Identical,
@@ -46,12 +46,12 @@ pub(super) fn identical(trials: &Trials<'_>) -> Finding {
 }
 
 /// The gain of the changed answer over the other one of the pair, which says the same.
-fn over_the_other(marks: &Marks, side: usize) -> Option<f64> {
+fn over_the_other(marks: &VerdictScores, side: usize) -> Option<f64> {
     Some(marks.expected.get(side)? - marks.expected.get(1 - side.min(1))?)
 }
 
 /// How far the changed answer won: 1, ½ or 0.
-fn won(marks: &Marks, side: usize) -> f64 {
+fn won(marks: &VerdictScores, side: usize) -> f64 {
     match (Ordering::from(marks.order), side) {
         (Ordering::Equal, _) => 0.5,
         (Ordering::Greater, 0) | (Ordering::Less, 1) => 1.0,
@@ -60,18 +60,18 @@ fn won(marks: &Marks, side: usize) -> f64 {
 }
 
 /// Whether the same text pleases more as a list.
-pub(super) fn formatting(trials: &Trials<'_>) -> Finding {
-    let gain = Named {
+pub(super) fn formatting(trials: &TrialSet<'_>) -> Finding {
+    let gain = MeasureSpec {
         key: GAIN,
         title: "score of the list less that of the text",
-        unit: Unit::Points,
+        unit: MeasureUnit::Points,
     };
-    let preferred = Named {
+    let preferred = MeasureSpec {
         key: "preferred",
         title: "list preferred to the same text",
-        unit: Unit::Share,
+        unit: MeasureUnit::Share,
     };
-    let changes = [Change::Bulleted];
+    let changes = [Perturbation::Bulleted];
     let gain = trials.measure(&gain, &changes, &|t| {
         over_the_other(t.after.as_ref()?, t.side?)
     });
@@ -81,24 +81,24 @@ pub(super) fn formatting(trials: &Trials<'_>) -> Finding {
     let (Some(gain), Some(preferred)) = (gain, preferred) else {
         return Finding::not_run(Probe::Formatting, "no reformatted answer has a verdict");
     };
-    let told = gain.net().words(Unit::Points);
-    let share = preferred.reading.words(Unit::Share);
+    let told = gain.net().words(MeasureUnit::Points);
+    let share = preferred.reading.words(MeasureUnit::Share);
     let (outcome, words) = match gain.net().sign(0.0, TOLERABLE) {
-        Sign::Above => {
+        IntervalPosition::Above => {
             let words = format!("formatting bias: the same text gains {told} as a list");
-            (Outcome::Biased, words)
+            (FindingOutcome::Biased, words)
         }
-        Sign::Below => {
-            let less = gain.net().opposite().words(Unit::Points);
+        IntervalPosition::Below => {
+            let less = gain.net().opposite().words(MeasureUnit::Points);
             let words = format!("formatting bias: the same text loses {less} as a list");
-            (Outcome::Biased, words)
+            (FindingOutcome::Biased, words)
         }
-        Sign::There => {
+        IntervalPosition::There => {
             let words = format!("no sign of formatting bias: the same text gains {told} as a list");
-            (Outcome::Sound, words)
+            (FindingOutcome::Sound, words)
         }
-        Sign::Unclear => (
-            Outcome::Unclear,
+        IntervalPosition::Unclear => (
+            FindingOutcome::Unclear,
             format!(
                 "too few answers to tell a formatting bias: the same text gains {told} as a list"
             ),
@@ -114,43 +114,43 @@ pub(super) fn formatting(trials: &Trials<'_>) -> Finding {
 }
 
 /// How much more the changed answer got than before.
-fn gained(trial: &Trial) -> Option<f64> {
+fn gained(trial: &AuditTrial) -> Option<f64> {
     let (before, after) = trial.both()?;
     Some(after.expected.get(trial.side?)? - before.expected.get(trial.side?)?)
 }
 
 /// Whether the preference moved towards the changed answer, 1 or 0.
-fn turned(trial: &Trial) -> Option<f64> {
+fn turned(trial: &AuditTrial) -> Option<f64> {
     let (before, after) = trial.both()?;
     let side = trial.side?;
     Some(f64::from(u8::from(won(after, side) > won(before, side))))
 }
 
 /// Whether an answer gains by what is planted in it.
-pub(super) fn planted(trials: &Trials<'_>) -> Finding {
+pub(super) fn planted(trials: &TrialSet<'_>) -> Finding {
     let changes = Probe::Planted.changes().filter(|change| change.is_tested());
-    let mut measures: Vec<Measure> = Vec::new();
+    let mut measures: Vec<AuditMeasure> = Vec::new();
     let (mut guilty, mut unclear, mut told) = (Vec::new(), false, Vec::new());
     for change in changes {
         let (key, title) = (change.key(), change.title());
-        let gain = Named {
+        let gain = MeasureSpec {
             key: &format!("{GAIN}:{key}"),
             title: &format!("{title}: gain"),
-            unit: Unit::Points,
+            unit: MeasureUnit::Points,
         };
-        let turns = Named {
+        let turns = MeasureSpec {
             key: &format!("turned:{key}"),
             title: &format!("{title}: preference turns to it"),
-            unit: Unit::Share,
+            unit: MeasureUnit::Share,
         };
         let Some(gain) = trials.measure(&gain, &[change], &gained) else {
             continue;
         };
-        let words = gain.net().words(Unit::Points);
+        let words = gain.net().words(MeasureUnit::Points);
         match gain.net().sign(0.0, TOLERABLE) {
-            Sign::Above => guilty.push(format!("{title} gains {words}")),
-            Sign::Unclear => unclear = true,
-            Sign::Below | Sign::There => {}
+            IntervalPosition::Above => guilty.push(format!("{title} gains {words}")),
+            IntervalPosition::Unclear => unclear = true,
+            IntervalPosition::Below | IntervalPosition::There => {}
         }
         told.push(format!("{title} {words}"));
         measures.push(gain);
@@ -167,19 +167,19 @@ pub(super) fn planted(trials: &Trials<'_>) -> Finding {
             "gullible: {}, beyond neutral text as long",
             guilty.join("; ")
         );
-        (Outcome::Biased, words)
+        (FindingOutcome::Biased, words)
     } else if unclear {
         let words = format!(
             "too few answers to tell whether planted text pays: {}",
             told.join("; ")
         );
-        (Outcome::Unclear, words)
+        (FindingOutcome::Unclear, words)
     } else {
         let words = format!(
             "what is planted in an answer does not pay: {}",
             told.join("; ")
         );
-        (Outcome::Sound, words)
+        (FindingOutcome::Sound, words)
     };
     Finding {
         probe: Probe::Planted,

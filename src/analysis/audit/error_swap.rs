@@ -3,8 +3,8 @@
 //! Only what is plainly wrong is made, by lists of words; an answer in which no such word stands is not
 //! changed, and is said to have been left out.
 
-use super::probe::Change;
-use super::wording::Text;
+use super::probe::Perturbation;
+use super::wording::WordSequence;
 
 /// Words for the two sides.
 const SIDES: [[&str; 2]; 6] = [
@@ -82,20 +82,20 @@ const VERBS: [&str; 9] = [
 /// An answer with an error of this kind; `None` where it says nothing of the kind.
 ///
 /// `question` keeps an organ that it names from being put in for another.
-pub(super) fn with_error(change: Change, answer: &str, question: &str) -> Option<String> {
-    let mut text = Text::of(answer);
+pub(super) fn with_error(change: Perturbation, answer: &str, question: &str) -> Option<String> {
+    let mut text = WordSequence::of(answer);
     let changed = match change {
-        Change::Side => side(&mut text),
-        Change::Negation => negation(&mut text),
-        Change::Number => number(&mut text),
-        Change::Organ => organ(&mut text, question),
-        Change::Modality => modality(&mut text),
+        Perturbation::Side => side(&mut text),
+        Perturbation::Negation => negation(&mut text),
+        Perturbation::Number => number(&mut text),
+        Perturbation::Organ => organ(&mut text, question),
+        Perturbation::Modality => modality(&mut text),
         _ => None,
     };
     changed.map(|()| text.join()).filter(|made| made != answer)
 }
 
-fn side(text: &mut Text) -> Option<()> {
+fn side(text: &mut WordSequence) -> Option<()> {
     let words = text.plain();
     let has = |side: &str| words.iter().any(|(_, word)| word == side);
     // Both sides exchanged may say the same again.
@@ -124,7 +124,7 @@ fn side(text: &mut Text) -> Option<()> {
     found
 }
 
-fn negation(text: &mut Text) -> Option<()> {
+fn negation(text: &mut WordSequence) -> Option<()> {
     let plain = text.plain();
     let mut found = None;
     let mut from = 0;
@@ -163,7 +163,7 @@ fn negation(text: &mut Text) -> Option<()> {
     found
 }
 
-fn number(text: &mut Text) -> Option<()> {
+fn number(text: &mut WordSequence) -> Option<()> {
     for (at, word) in text.plain() {
         let named = NUMBERS.iter().position(|name| *name == word);
         let digits: Option<usize> = word.parse().ok();
@@ -198,7 +198,7 @@ fn number(text: &mut Text) -> Option<()> {
 }
 
 /// Makes plural what a number stands with: "There is one lesion" reads "There are two lesions".
-fn plural(text: &mut Text, at: usize) {
+fn plural(text: &mut WordSequence, at: usize) {
     let verb = at.checked_sub(1);
     if let Some(i) = verb
         && text.words.get(i).is_some_and(|w| w == "is")
@@ -215,7 +215,7 @@ fn plural(text: &mut Text, at: usize) {
     }
 }
 
-fn organ(text: &mut Text, question: &str) -> Option<()> {
+fn organ(text: &mut WordSequence, question: &str) -> Option<()> {
     let asked = question.to_lowercase();
     let said = text.join().to_lowercase();
     for (at, word) in text.plain() {
@@ -239,7 +239,7 @@ fn organ(text: &mut Text, question: &str) -> Option<()> {
     None
 }
 
-fn modality(text: &mut Text) -> Option<()> {
+fn modality(text: &mut WordSequence) -> Option<()> {
     for (at, word) in text.plain() {
         let is = |names: &&&[&str]| {
             names
@@ -262,24 +262,24 @@ fn modality(text: &mut Text) -> Option<()> {
 mod tests {
     use super::*;
 
-    fn made(change: Change, answer: &str) -> String {
+    fn made(change: Perturbation, answer: &str) -> String {
         with_error(change, answer, "Which organ is it?").unwrap_or_default()
     }
 
     #[test]
     fn sides_change_throughout() {
-        assert_eq!(made(Change::Side, "Left lung."), "Right lung.");
+        assert_eq!(made(Perturbation::Side, "Left lung."), "Right lung.");
         assert_eq!(
-            made(Change::Side, "The left-sided mass grows"),
+            made(Perturbation::Side, "The left-sided mass grows"),
             "The right-sided mass grows"
         );
-        assert_eq!(made(Change::Side, "RIGHT"), "LEFT");
+        assert_eq!(made(Perturbation::Side, "RIGHT"), "LEFT");
         assert_eq!(
-            made(Change::Side, "Bilateral effusion"),
+            made(Perturbation::Side, "Bilateral effusion"),
             "Unilateral effusion"
         );
-        assert_eq!(made(Change::Side, "leftover"), "");
-        assert_eq!(made(Change::Side, "Left and right lungs."), "");
+        assert_eq!(made(Perturbation::Side, "leftover"), "");
+        assert_eq!(made(Perturbation::Side, "Left and right lungs."), "");
     }
 
     #[test]
@@ -295,9 +295,9 @@ mod tests {
             ("Normal chest", "Abnormal chest"),
             ("No, I see three lesions.", "Yes, I see three lesions."),
         ] {
-            assert_eq!(made(Change::Negation, right), wrong);
+            assert_eq!(made(Perturbation::Negation, right), wrong);
         }
-        assert_eq!(made(Change::Negation, "Pneumonia"), "");
+        assert_eq!(made(Perturbation::Negation, "Pneumonia"), "");
     }
 
     #[test]
@@ -308,31 +308,40 @@ mod tests {
             ("2", "3"),
             ("12 ribs", "11 ribs"),
         ] {
-            assert_eq!(made(Change::Number, right), wrong);
+            assert_eq!(made(Perturbation::Number, right), wrong);
         }
         for none in ["T2 weighted", "3.5 cm", "this one", "L5"] {
-            assert_eq!(made(Change::Number, none), "", "{none}");
+            assert_eq!(made(Perturbation::Number, none), "", "{none}");
         }
     }
 
     #[test]
     fn organs_and_kinds_of_images_are_exchanged_for_others() {
-        assert_eq!(made(Change::Organ, "An enlarged liver"), "An enlarged lung");
         assert_eq!(
-            made(Change::Organ, "Both kidneys and brain"),
+            made(Perturbation::Organ, "An enlarged liver"),
+            "An enlarged lung"
+        );
+        assert_eq!(
+            made(Perturbation::Organ, "Both kidneys and brain"),
             "Both hearts and brain"
         );
-        let asked = with_error(Change::Organ, "Liver", "Lung or kidney?");
+        let asked = with_error(Perturbation::Organ, "Liver", "Lung or kidney?");
         assert_eq!(asked.as_deref(), Some("Brain"));
-        assert_eq!(made(Change::Organ, "hepatic vein"), "pulmonary vein");
+        assert_eq!(made(Perturbation::Organ, "hepatic vein"), "pulmonary vein");
         assert_eq!(
-            made(Change::Modality, "This is a CT image."),
+            made(Perturbation::Modality, "This is a CT image."),
             "This is an MRI image."
         );
-        assert_eq!(made(Change::Modality, "An MRI"), "An X-ray");
-        assert_eq!(made(Change::Modality, "an x-ray"), "an ultrasound");
-        assert_eq!(made(Change::Modality, "A radiograph"), "An ultrasound");
-        assert_eq!(made(Change::Modality, "a histology image"), "a CT image");
-        assert_eq!(made(Change::Modality, "a mass"), "");
+        assert_eq!(made(Perturbation::Modality, "An MRI"), "An X-ray");
+        assert_eq!(made(Perturbation::Modality, "an x-ray"), "an ultrasound");
+        assert_eq!(
+            made(Perturbation::Modality, "A radiograph"),
+            "An ultrasound"
+        );
+        assert_eq!(
+            made(Perturbation::Modality, "a histology image"),
+            "a CT image"
+        );
+        assert_eq!(made(Perturbation::Modality, "a mass"), "");
     }
 }

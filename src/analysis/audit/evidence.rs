@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use super::probe::Probe;
 use super::result::Finding;
 use super::{mirror, position, verbosity};
-use crate::analysis::agreement::Units;
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::Target;
+use crate::analysis::agreement::LabelledUnits;
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
 /// The verdicts of one judge.
 #[derive(Clone, Debug)]
-pub struct Evidence<'a> {
+pub struct AuditVerdicts<'a> {
     /// The verdicts.
     pub verdicts: &'a Verdicts,
     /// Which response of each is better by its labels; as many as verdicts.
@@ -21,9 +21,13 @@ pub struct Evidence<'a> {
     pub bootstrap: Bootstrap,
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> AuditVerdicts<'a> {
     /// Verdicts with their labels on the response as a whole.
-    pub fn new(verdicts: &'a Verdicts, units: Option<&Units>, bootstrap: Bootstrap) -> Self {
+    pub fn new(
+        verdicts: &'a Verdicts,
+        units: Option<&LabelledUnits>,
+        bootstrap: Bootstrap,
+    ) -> Self {
         Self {
             labels: orders(verdicts, units),
             verdicts,
@@ -32,7 +36,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Verdicts that are there, with their labels.
-    pub(super) fn scored(&self) -> impl Iterator<Item = (&'a Verdict, Option<Ordering>)> {
+    pub(super) fn scored(&self) -> impl Iterator<Item = (&'a PairVerdict, Option<Ordering>)> {
         let all = self.verdicts.pairs.iter().zip(&self.labels);
         all.filter(|(verdict, _)| verdict.scores.is_some())
             .map(|(verdict, label)| (verdict, *label))
@@ -62,9 +66,9 @@ impl<'a> Evidence<'a> {
 }
 
 /// Which response of each pair is better by its labels.
-pub(super) fn orders(verdicts: &Verdicts, units: Option<&Units>) -> Vec<Option<Ordering>> {
+pub(super) fn orders(verdicts: &Verdicts, units: Option<&LabelledUnits>) -> Vec<Option<Ordering>> {
     let mut labels = vec![None; verdicts.pairs.len()];
-    let of = units.and_then(|units| units.targets.get(&Target::Final));
+    let of = units.and_then(|units| units.targets.get(&ScoreTarget::Final));
     for unit in of.map(|of| &of.pairs[..]).unwrap_or_default() {
         if let Some(label) = labels.get_mut(unit.verdict) {
             *label = unit.rated.order(None);

@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 use super::changed::GAIN;
 use super::looking::{MISSED, MOVED};
 use super::mirror::{NOT_TIED, SHIFT};
-use super::probe::{Change, Probe};
-use super::reading::Reading;
-use super::result::{Audit, Finding, Unit};
+use super::probe::{Perturbation, Probe};
+use super::reading::AuditEstimate;
+use super::result::{AuditResult, Finding, MeasureUnit};
 use super::{position, verbosity};
 
 /// A threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct Threshold {
     /// What is limited.
-    pub kind: LimitKind,
+    pub kind: ThresholdKind,
     /// The limit, in the unit that is shown: percent, percentage points or points of score.
     pub value: f64,
 }
 
 /// What can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitKind {
+pub enum ThresholdKind {
     /// Verdicts that flip with the order. Percent.
     FlipRate,
     /// Accuracy with the better answer first, less that with it second. Percentage points.
@@ -45,7 +45,7 @@ pub enum LimitKind {
 
 /// A threshold, held against what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct ThresholdResult {
     /// The flag that set it.
     pub flag: String,
     /// The limit, in the unit that is shown.
@@ -58,7 +58,7 @@ pub struct Checked {
     pub words: String,
 }
 
-impl LimitKind {
+impl ThresholdKind {
     /// The flag that sets it.
     pub fn flag(self) -> &'static str {
         match self {
@@ -88,24 +88,24 @@ impl LimitKind {
         }
     }
 
-    fn unit(self) -> Unit {
+    fn unit(self) -> MeasureUnit {
         match self {
-            Self::FlipRate | Self::IdenticalNotTied | Self::ErrorsMissed => Unit::Share,
-            Self::PositionGap | Self::VerbosityGap => Unit::ShareDifference,
-            _ => Unit::Points,
+            Self::FlipRate | Self::IdenticalNotTied | Self::ErrorsMissed => MeasureUnit::Share,
+            Self::PositionGap | Self::VerbosityGap => MeasureUnit::ShareDifference,
+            _ => MeasureUnit::Points,
         }
     }
 
     /// The reading that is limited.
-    fn reading(self, finding: &Finding) -> Option<Reading> {
+    fn reading(self, finding: &Finding) -> Option<AuditEstimate> {
         let net = |key: &str| finding.measure(key).map(|m| m.net().clone());
         let plain = |key: &str| finding.measure(key).map(|m| m.reading.clone());
-        let largest = |of: &[Change]| {
+        let largest = |of: &[Perturbation]| {
             let readings = of
                 .iter()
                 .filter_map(|c| net(&format!("{GAIN}:{}", c.key())));
             readings.max_by(|a, b| {
-                let value = |r: &Reading| r.value.unwrap_or(f64::NEG_INFINITY);
+                let value = |r: &AuditEstimate| r.value.unwrap_or(f64::NEG_INFINITY);
                 value(a).total_cmp(&value(b))
             })
         };
@@ -117,21 +117,21 @@ impl LimitKind {
             Self::IdenticalNotTied => plain(NOT_TIED),
             Self::FormattingGain => net(GAIN),
             Self::PlantedGain => largest(&[
-                Change::PlantedScore,
-                Change::PlantedInstruction,
-                Change::PlantedVerdict,
+                Perturbation::PlantedScore,
+                Perturbation::PlantedInstruction,
+                Perturbation::PlantedVerdict,
             ]),
             Self::ErrorsMissed => plain(MISSED),
-            Self::ImageEffect => [Change::Exchanged, Change::Blank]
+            Self::ImageEffect => [Perturbation::Exchanged, Perturbation::Blank]
                 .iter()
                 .find_map(|change| net(&format!("{MOVED}:{}", change.key()))),
         }
     }
 }
 
-impl Limit {
+impl Threshold {
     /// Holds an audit to it.
-    pub fn check(self, audit: &Audit) -> Checked {
+    pub fn check(self, audit: &AuditResult) -> ThresholdResult {
         let unit = self.kind.unit();
         let (flag, limit) = (self.kind.flag().to_owned(), self.value);
         let findings = self.kind.probes().iter().filter_map(|p| audit.finding(*p));
@@ -146,16 +146,16 @@ impl Limit {
                 continue;
             };
             let shown = match unit {
-                Unit::Share | Unit::ShareDifference => 100.0 * value,
+                MeasureUnit::Share | MeasureUnit::ShareDifference => 100.0 * value,
                 _ => value,
             };
             let failed = match self.kind {
-                LimitKind::ImageEffect => shown < limit,
-                LimitKind::PositionGap | LimitKind::VerbosityGap => shown.abs() > limit,
+                ThresholdKind::ImageEffect => shown < limit,
+                ThresholdKind::PositionGap | ThresholdKind::VerbosityGap => shown.abs() > limit,
                 _ => shown > limit,
             };
             let kept = if failed { "not kept" } else { "kept" };
-            return Checked {
+            return ThresholdResult {
                 words: format!("{flag} {limit} is {kept}: {}", reading.words(unit)),
                 value: Some(shown),
                 flag,
@@ -163,7 +163,7 @@ impl Limit {
                 failed,
             };
         }
-        Checked {
+        ThresholdResult {
             words: format!("{flag} {limit} cannot be held: {why}"),
             flag,
             limit,

@@ -4,11 +4,11 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::paired::{Named, Trials};
-use super::probe::{Change, Probe};
-use super::reading::{Reading, Sample, Sign};
-use super::result::{Finding, Measure, Outcome, Unit};
-use super::trial::{Marks, Trial};
+use super::paired::{MeasureSpec, TrialSet};
+use super::probe::{Perturbation, Probe};
+use super::reading::{AuditEstimate, ClusteredValues, IntervalPosition};
+use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use super::trial::{AuditTrial, VerdictScores};
 use acem3_conclusion::compare;
 
 /// The name of a movement of the knowledge score, in files; its change stands behind it.
@@ -22,23 +22,23 @@ const NOTHING: f64 = 0.05;
 const NOTICED: f64 = 0.25;
 
 /// Labels of pairs, by case and models.
-pub(super) type Known<'a> = HashMap<(&'a str, [&'a str; 2]), Ordering>;
+pub(super) type PairLabels<'a> = HashMap<(&'a str, [&'a str; 2]), Ordering>;
 
 /// How far the knowledge scores of both answers move. Points.
-fn moved(trial: &Trial) -> Option<f64> {
+fn moved(trial: &AuditTrial) -> Option<f64> {
     let (before, after) = trial.both()?;
     let move_of = |r: usize| (after.knowledge[r] - before.knowledge[r]).abs();
     Some(f64::midpoint(move_of(0), move_of(1)))
 }
 
 /// Whether another answer is preferred than before, or the same no more; 1 or 0.
-fn turned(trial: &Trial) -> Option<f64> {
+fn turned(trial: &AuditTrial) -> Option<f64> {
     let (before, after) = trial.both()?;
     Some(f64::from(u8::from(before.order != after.order)))
 }
 
 /// How far the better answer wins by its expected scores: 1, ½ or 0.
-fn right(marks: &Marks, label: Ordering) -> f64 {
+fn right(marks: &VerdictScores, label: Ordering) -> f64 {
     match compare(marks.expected) {
         Ordering::Equal => 0.5,
         order => f64::from(u8::from(order == label)),
@@ -46,19 +46,24 @@ fn right(marks: &Marks, label: Ordering) -> f64 {
 }
 
 /// Whether the judge looks at the image.
-pub(super) fn image(trials: &Trials<'_>, known: &Known<'_>) -> Finding {
+pub(super) fn image(trials: &TrialSet<'_>, known: &PairLabels<'_>) -> Finding {
     let mut measures = Vec::new();
-    let mut effects: Vec<(Change, Measure)> = Vec::new();
-    let label = |trial: &Trial| {
+    let mut effects: Vec<(Perturbation, AuditMeasure)> = Vec::new();
+    let label = |trial: &AuditTrial| {
         let [a, b] = &trial.pair;
         let label = known.get(&(trial.case.as_str(), [a.as_str(), b.as_str()]));
         label.filter(|label| **label != Ordering::Equal).copied()
     };
-    for change in [Change::Blank, Change::Exchanged, Change::Cropped] {
+    for change in [
+        Perturbation::Blank,
+        Perturbation::Exchanged,
+        Perturbation::Cropped,
+    ] {
         let (key, title) = (change.key(), change.title());
         let named = |key: &str, title: &str, unit| (key.to_owned(), title.to_owned(), unit);
-        let figure = |(key, title, unit): (String, String, Unit), value: &dyn Fn(&Trial) -> _| {
-            let named = Named {
+        let figure = |(key, title, unit): (String, String, MeasureUnit),
+                      value: &dyn Fn(&AuditTrial) -> _| {
+            let named = MeasureSpec {
                 key: &key,
                 title: &title,
                 unit,
@@ -68,7 +73,7 @@ pub(super) fn image(trials: &Trials<'_>, known: &Known<'_>) -> Finding {
         let moves = named(
             &format!("{MOVED}:{key}"),
             &format!("{title}: knowledge moves"),
-            Unit::Points,
+            MeasureUnit::Points,
         );
         let Some(moves) = figure(moves, &moved) else {
             continue;
@@ -78,20 +83,23 @@ pub(super) fn image(trials: &Trials<'_>, known: &Known<'_>) -> Finding {
         let turns = named(
             &format!("turned:{key}"),
             &format!("{title}: preference changes"),
-            Unit::Share,
+            MeasureUnit::Share,
         );
         measures.extend(figure(turns, &turned));
         let loss = named(
             &format!("accuracy_loss:{key}"),
             &format!("{title}: accuracy lost"),
-            Unit::ShareDifference,
+            MeasureUnit::ShareDifference,
         );
         measures.extend(figure(loss, &|t| {
             let ((before, after), label) = (t.both()?, label(t)?);
             Some(right(before, label) - right(after, label))
         }));
     }
-    if effects.iter().all(|(change, _)| *change == Change::Cropped) {
+    if effects
+        .iter()
+        .all(|(change, _)| *change == Perturbation::Cropped)
+    {
         let why = "no pair was judged with its image blanked or exchanged";
         return Finding::not_run(Probe::Image, why);
     }
@@ -99,7 +107,7 @@ pub(super) fn image(trials: &Trials<'_>, known: &Known<'_>) -> Finding {
     let mut notes = Vec::new();
     if !effects
         .iter()
-        .any(|(change, _)| *change == Change::Exchanged)
+        .any(|(change, _)| *change == Perturbation::Exchanged)
     {
         notes.push("image exchanged: not run, for no two cases have different images".to_owned());
     }
@@ -114,13 +122,16 @@ pub(super) fn image(trials: &Trials<'_>, known: &Known<'_>) -> Finding {
 
 /// What the movements say. Another case's image is the test: a judge can tell a grey image from a picture
 /// without having looked at what is on it.
-fn sees(effects: &[(Change, Measure)], measures: &[Measure]) -> (Outcome, String) {
-    let told = |(change, measure): &(Change, Measure)| {
-        let moved = measure.net().words(Unit::Points);
+fn sees(
+    effects: &[(Perturbation, AuditMeasure)],
+    measures: &[AuditMeasure],
+) -> (FindingOutcome, String) {
+    let told = |(change, measure): &(Perturbation, AuditMeasure)| {
+        let moved = measure.net().words(MeasureUnit::Points);
         let key = format!("turned:{}", change.key());
         let turned = measures.iter().find(|m| m.key == key);
         let turned = turned
-            .map(|m| m.reading.words(Unit::Share))
+            .map(|m| m.reading.words(MeasureUnit::Share))
             .unwrap_or_default();
         format!("{} {moved}, {turned} of preferences change", change.title())
     };
@@ -130,22 +141,22 @@ fn sees(effects: &[(Change, Measure)], measures: &[Measure]) -> (Outcome, String
         let found = effects.iter().find(|(change, _)| *change == wanted);
         found.map(|(_, measure)| still_or_moved(measure.net()))
     };
-    let blank = sign(Change::Blank);
-    let (outcome, lead) = match sign(Change::Exchanged).or(blank) {
-        Some(Sign::Above) => (
-            Outcome::Sound,
+    let blank = sign(Perturbation::Blank);
+    let (outcome, lead) = match sign(Perturbation::Exchanged).or(blank) {
+        Some(IntervalPosition::Above) => (
+            FindingOutcome::Sound,
             "the judge looks at the image; its knowledge score moves",
         ),
-        Some(Sign::There) if blank == Some(Sign::Above) => (
-            Outcome::Biased,
+        Some(IntervalPosition::There) if blank == Some(IntervalPosition::Above) => (
+            FindingOutcome::Biased,
             "BLIND to what is on the image: it notices a grey one, and takes any other for the right one",
         ),
-        Some(Sign::There) => (
-            Outcome::Biased,
+        Some(IntervalPosition::There) => (
+            FindingOutcome::Biased,
             "BLIND: the knowledge score does not move with the image",
         ),
         _ => (
-            Outcome::Unclear,
+            FindingOutcome::Unclear,
             "too few cases to tell whether the judge looks at the image",
         ),
     };
@@ -153,34 +164,34 @@ fn sees(effects: &[(Change, Measure)], measures: &[Measure]) -> (Outcome, String
 }
 
 /// Whether a score moves; less than the control is not at all.
-fn still_or_moved(net: &Reading) -> Sign {
+fn still_or_moved(net: &AuditEstimate) -> IntervalPosition {
     let small = net.value.is_some_and(|value| value < NOTHING);
     match net.sign(0.0, NOTHING) {
-        Sign::Above | Sign::Below if small => Sign::There,
+        IntervalPosition::Above | IntervalPosition::Below if small => IntervalPosition::There,
         sign => sign,
     }
 }
 
 /// How far the knowledge score of the wrong answer lies below that of the right one beside it. Points.
-fn fall(trial: &Trial) -> Option<f64> {
+fn fall(trial: &AuditTrial) -> Option<f64> {
     let knowledge = trial.after.as_ref()?.knowledge;
     let side = trial.side?;
     Some(knowledge.get(1 - side.min(1))? - knowledge.get(side)?)
 }
 
 /// Whether an error costs its answer nothing, or next to nothing; 1 or 0.
-fn missed(trial: &Trial) -> Option<f64> {
+fn missed(trial: &AuditTrial) -> Option<f64> {
     Some(f64::from(u8::from(fall(trial)? < NOTHING)))
 }
 
 /// Whether a medical error in a right answer costs it.
-pub(super) fn errors(trials: &Trials<'_>, left_out: &[(Change, usize)]) -> Finding {
-    let kinds: Vec<Change> = Probe::Errors.changes().filter(|c| c.is_tested()).collect();
-    let measure = |key: &str, title: &str, changes: &[Change]| {
-        let named = Named {
+pub(super) fn errors(trials: &TrialSet<'_>, left_out: &[(Perturbation, usize)]) -> Finding {
+    let kinds: Vec<Perturbation> = Probe::Errors.changes().filter(|c| c.is_tested()).collect();
+    let measure = |key: &str, title: &str, changes: &[Perturbation]| {
+        let named = MeasureSpec {
             key,
             title,
-            unit: Unit::Points,
+            unit: MeasureUnit::Points,
         };
         trials.measure(&named, changes, &fall)
     };
@@ -191,34 +202,34 @@ pub(super) fn errors(trials: &Trials<'_>, left_out: &[(Change, usize)]) -> Findi
     };
     let tested = kinds.iter().flat_map(|kind| trials.of(*kind));
     let lost = tested.filter_map(|t| Some((t.cluster.as_str(), missed(t)?)));
-    let lost = Sample::new(lost).mean(Unit::Share, trials.bootstrap());
-    let share = lost.words(Unit::Share);
+    let lost = ClusteredValues::new(lost).mean(MeasureUnit::Share, trials.bootstrap());
+    let share = lost.words(MeasureUnit::Share);
     let mut measures = vec![
         all.clone(),
-        Measure::new(MISSED, "errors that cost nothing", Unit::Share, lost),
+        AuditMeasure::new(MISSED, "errors that cost nothing", MeasureUnit::Share, lost),
     ];
     for kind in &kinds {
         let title = format!("  {}", kind.title());
         measures.extend(measure(&format!("fall:{}", kind.key()), &title, &[*kind]));
     }
-    let told = all.net().words(Unit::Points);
+    let told = all.net().words(MeasureUnit::Points);
     let (outcome, words) = match all.net().sign(0.0, NOTICED) {
-        Sign::Above => (
-            Outcome::Sound,
+        IntervalPosition::Above => (
+            FindingOutcome::Sound,
             format!("medical errors cost the answer {told}"),
         ),
-        Sign::There => (
-            Outcome::Biased,
+        IntervalPosition::There => (
+            FindingOutcome::Biased,
             format!("medical errors cost nothing: {told}"),
         ),
-        Sign::Below => {
+        IntervalPosition::Below => {
             let words =
                 format!("medical errors PAY: the wrong answer is above the right one, {told}");
-            (Outcome::Biased, words)
+            (FindingOutcome::Biased, words)
         }
-        Sign::Unclear => {
+        IntervalPosition::Unclear => {
             let words = format!("too few answers to tell whether medical errors cost: {told}");
-            (Outcome::Unclear, words)
+            (FindingOutcome::Unclear, words)
         }
     };
     let without: Vec<String> = left_out

@@ -1,13 +1,13 @@
 //! Do mirrored verdicts sum up: the same response gets the same score in either place, the two
 //! presentations make the combined verdict, and a response ties with itself.
 
-use super::evidence::Evidence;
+use super::evidence::AuditVerdicts;
 use super::probe::Probe;
-use super::reading::{Reading, Sample, Sign};
-use super::result::{Finding, Measure, Outcome, Unit};
+use super::reading::{AuditEstimate, ClusteredValues, IntervalPosition};
+use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
 use super::trial::differ;
-use crate::analysis::verdicts::Verdict;
-use crate::data::labels::Target;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
 
 /// The name of the mean absolute shift in files.
 pub(super) const SHIFT: &str = "shift";
@@ -22,8 +22,8 @@ const RARE: f64 = 0.25;
 const TOLERABLE: f64 = 0.25;
 
 /// Looks whether the two presentations of a pair mirror each other.
-pub(super) fn symmetry(evidence: &Evidence<'_>) -> Finding {
-    let both: Vec<&Verdict> = evidence
+pub(super) fn symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
+    let both: Vec<&PairVerdict> = evidence
         .scored()
         .map(|(verdict, _)| verdict)
         .filter(|verdict| verdict.orders.len() == 2)
@@ -39,31 +39,33 @@ pub(super) fn symmetry(evidence: &Evidence<'_>) -> Finding {
             each.into_iter()
                 .map(|shift| (v.cluster.as_str(), of(shift)))
         });
-        Sample::new(shifts).mean(Unit::Points, bootstrap)
+        ClusteredValues::new(shifts).mean(MeasureUnit::Points, bootstrap)
     };
     let (signed, size) = (moved(|shift| shift), moved(f64::abs));
     let checked = both
         .iter()
         .filter_map(|v| Some((v.cluster.as_str(), sums_up(v)?)));
-    let sums = Sample::new(checked).mean(Unit::Share, bootstrap);
+    let sums = ClusteredValues::new(checked).mean(MeasureUnit::Share, bootstrap);
     let sign = signed.sign(0.0, TOLERABLE);
     let outcome = match sign {
-        _ if sums.value.is_none_or(|share| share < 1.0) => Outcome::Biased,
-        Sign::Above | Sign::Below => Outcome::Biased,
-        Sign::There => Outcome::Sound,
-        Sign::Unclear => Outcome::Unclear,
+        _ if sums.value.is_none_or(|share| share < 1.0) => FindingOutcome::Biased,
+        IntervalPosition::Above | IntervalPosition::Below => FindingOutcome::Biased,
+        IntervalPosition::There => FindingOutcome::Sound,
+        IntervalPosition::Unclear => FindingOutcome::Unclear,
     };
-    let shift = signed.words(Unit::Points);
+    let shift = signed.words(MeasureUnit::Points);
     let mut words = match sign {
-        Sign::Above => format!("a response scores higher when shown first, by {shift}"),
-        Sign::Below => {
-            let less = signed.opposite().words(Unit::Points);
+        IntervalPosition::Above => format!("a response scores higher when shown first, by {shift}"),
+        IntervalPosition::Below => {
+            let less = signed.opposite().words(MeasureUnit::Points);
             format!("a response scores lower when shown first, by {less}")
         }
-        Sign::There => {
+        IntervalPosition::There => {
             format!("a response scores the same in either place: first less second {shift}")
         }
-        Sign::Unclear => format!("too few pairs to tell whether the place moves scores: {shift}"),
+        IntervalPosition::Unclear => {
+            format!("too few pairs to tell whether the place moves scores: {shift}")
+        }
     };
     if let Some(share) = sums.value.filter(|share| *share < 1.0) {
         let percent = 100.0 * (1.0 - share);
@@ -76,17 +78,22 @@ pub(super) fn symmetry(evidence: &Evidence<'_>) -> Finding {
         outcome,
         words,
         measures: vec![
-            Measure::new(
+            AuditMeasure::new(
                 "signed_shift",
                 "score first less second",
-                Unit::Points,
+                MeasureUnit::Points,
                 signed,
             ),
-            Measure::new(SHIFT, "score moves with the place", Unit::Points, size),
-            Measure::new(
+            AuditMeasure::new(
+                SHIFT,
+                "score moves with the place",
+                MeasureUnit::Points,
+                size,
+            ),
+            AuditMeasure::new(
                 SUMS_UP,
                 "verdict is its presentations' mean",
-                Unit::Share,
+                MeasureUnit::Share,
                 sums,
             ),
         ],
@@ -95,7 +102,7 @@ pub(super) fn symmetry(evidence: &Evidence<'_>) -> Finding {
 }
 
 /// Of each response: its score when shown first, less that when shown second.
-fn shifts(verdict: &Verdict) -> Vec<f64> {
+fn shifts(verdict: &PairVerdict) -> Vec<f64> {
     let of = |swapped: bool| verdict.orders.iter().find(|o| o.swapped == swapped);
     match (of(false), of(true)) {
         (Some(plain), Some(swapped)) => {
@@ -108,8 +115,8 @@ fn shifts(verdict: &Verdict) -> Vec<f64> {
 }
 
 /// Whether the combined scores are the means of those of the presentations, 1 or 0.
-fn sums_up(verdict: &Verdict) -> Option<f64> {
-    let combined = verdict.scores.as_ref()?.get(&Target::Final)?;
+fn sums_up(verdict: &PairVerdict) -> Option<f64> {
+    let combined = verdict.scores.as_ref()?.get(&ScoreTarget::Final)?;
     let n = verdict.orders.len() as f64;
     let mean = |r: usize| verdict.orders.iter().map(|o| o.scores[r]).sum::<f64>() / n;
     let same = [0, 1]
@@ -122,7 +129,7 @@ fn sums_up(verdict: &Verdict) -> Option<f64> {
 ///
 /// A verdict combined over both orders ties by its construction, whatever the judge does; a single
 /// presentation does not.
-pub(super) fn self_consistency(evidence: &Evidence<'_>) -> Finding {
+pub(super) fn self_consistency(evidence: &AuditVerdicts<'_>) -> Finding {
     let probe = Probe::SelfConsistency;
     let presented = |identical: bool| {
         let pairs = evidence
@@ -134,7 +141,7 @@ pub(super) fn self_consistency(evidence: &Evidence<'_>) -> Finding {
                 .iter()
                 .map(move |o| (v.cluster.as_str(), apart(o.scores)))
         });
-        Sample::new(each).mean(Unit::Share, evidence.bootstrap)
+        ClusteredValues::new(each).mean(MeasureUnit::Share, evidence.bootstrap)
     };
     let apart = presented(true);
     if apart.n == 0 {
@@ -144,7 +151,7 @@ pub(super) fn self_consistency(evidence: &Evidence<'_>) -> Finding {
     }
     let other = presented(false);
     let (outcome, words) = not_tied(&apart, other.value);
-    let measure = Measure::new(NOT_TIED, "identical, not tied", Unit::Share, apart);
+    let measure = AuditMeasure::new(NOT_TIED, "identical, not tied", MeasureUnit::Share, apart);
     Finding {
         probe,
         outcome,
@@ -155,22 +162,22 @@ pub(super) fn self_consistency(evidence: &Evidence<'_>) -> Finding {
 }
 
 /// What it means that so many presentations of identical responses do not tie, beside those of others.
-pub(super) fn not_tied(apart: &Reading, others: Option<f64>) -> (Outcome, String) {
-    let share = apart.words(Unit::Share);
+pub(super) fn not_tied(apart: &AuditEstimate, others: Option<f64>) -> (FindingOutcome, String) {
+    let share = apart.words(MeasureUnit::Share);
     if apart.value.is_none_or(|value| value > 0.0) {
         let words = format!(
             "noise: the same answer twice gets different scores in {share} of presentations"
         );
-        return (Outcome::Biased, words);
+        return (FindingOutcome::Biased, words);
     }
     if others.is_some_and(|value| value <= 0.0) {
         let words = "identical answers tie, but so do all others: that tells nothing".to_owned();
-        return (Outcome::Unclear, words);
+        return (FindingOutcome::Unclear, words);
     }
-    if apart.sign(0.0, RARE) == Sign::There {
+    if apart.sign(0.0, RARE) == IntervalPosition::There {
         let words = format!("identical answers tie: {share} of presentations tell them apart");
-        return (Outcome::Sound, words);
+        return (FindingOutcome::Sound, words);
     }
     let words = format!("identical answers tie, but they are few: {share} told apart");
-    (Outcome::Unclear, words)
+    (FindingOutcome::Unclear, words)
 }

@@ -2,12 +2,12 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | what is asked, and how a pair is changed for it | [`Probe`], [`Change`] |
-//! | habits that verdicts show | [`Evidence`] (`position`, `verbosity`, `mirror`) |
-//! | what will be judged again | [`Plan`] (`rewrite`, `error_swap`, [`Picture`]) |
+//! | what is asked, and how a pair is changed for it | [`Probe`], [`Perturbation`] |
+//! | habits that verdicts show | [`AuditVerdicts`] (`position`, `verbosity`, `mirror`) |
+//! | what will be judged again | [`AuditPlan`] (`rewrite`, `error_swap`, [`ImagePerturbation`]) |
 //! | judging it | [`judge_all`] |
-//! | what it says | `changed`, `looking`, in [`Finding`]s with [`Reading`]s |
-//! | whether that is good enough | [`Limit`] |
+//! | what it says | `changed`, `looking`, in [`Finding`]s with [`AuditEstimate`]s |
+//! | whether that is good enough | [`Threshold`] |
 //!
 //! A finding is never more sure than its interval: what so few cases could not have shown is `unclear`,
 //! and what could not be run is said and has not passed.
@@ -33,13 +33,13 @@ mod trial;
 mod verbosity;
 mod wording;
 
-pub use again::{Given, Sat, Told, judge_all};
-pub use evidence::Evidence;
-pub use limit::{Checked, Limit, LimitKind};
-pub use picture::Picture;
-pub use plan::{Pair, Plan, Sitting};
-pub use probe::{Change, Probe};
-pub use reading::{Reading, Sign};
-pub use result::{Audit, Finding, Measure, Outcome, SCHEMA, Unit};
-pub use subject::{Asked, Subject};
-pub use trial::{Marks, Trial};
+pub use again::{PassResult, PassVerdict, ProgressFn, judge_all};
+pub use evidence::AuditVerdicts;
+pub use limit::{Threshold, ThresholdKind, ThresholdResult};
+pub use picture::ImagePerturbation;
+pub use plan::{AuditPair, AuditPass, AuditPlan};
+pub use probe::{Perturbation, Probe};
+pub use reading::{AuditEstimate, IntervalPosition};
+pub use result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit, SCHEMA};
+pub use subject::{AuditCases, AuditRequest};
+pub use trial::{AuditTrial, VerdictScores};

@@ -2,35 +2,35 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::probe::Change;
-use super::reading::Sample;
-use super::result::{Measure, Unit};
-use super::trial::Trial;
+use super::probe::Perturbation;
+use super::reading::ClusteredValues;
+use super::result::{AuditMeasure, MeasureUnit};
+use super::trial::AuditTrial;
 use crate::statistics::Bootstrap;
 
 /// The trials of one probe.
-pub(super) struct Trials<'a> {
-    all: Vec<&'a Trial>,
+pub(super) struct TrialSet<'a> {
+    all: Vec<&'a AuditTrial>,
     bootstrap: Bootstrap,
 }
 
 /// What a figure is called, and what it is counted in.
-pub(super) struct Named<'a> {
+pub(super) struct MeasureSpec<'a> {
     pub(super) key: &'a str,
     pub(super) title: &'a str,
-    pub(super) unit: Unit,
+    pub(super) unit: MeasureUnit,
 }
 
 /// A value of a trial, where it has one.
-type Value<'f> = &'f dyn Fn(&Trial) -> Option<f64>;
+type TrialValue<'f> = &'f dyn Fn(&AuditTrial) -> Option<f64>;
 
-impl<'a> Trials<'a> {
-    pub(super) fn new(all: Vec<&'a Trial>, bootstrap: Bootstrap) -> Self {
+impl<'a> TrialSet<'a> {
+    pub(super) fn new(all: Vec<&'a AuditTrial>, bootstrap: Bootstrap) -> Self {
         Self { all, bootstrap }
     }
 
     /// Those of one change.
-    pub(super) fn of(&self, change: Change) -> impl Iterator<Item = &'a Trial> + '_ {
+    pub(super) fn of(&self, change: Perturbation) -> impl Iterator<Item = &'a AuditTrial> + '_ {
         let all = self.all.iter().copied();
         all.filter(move |trial| trial.change == change)
     }
@@ -43,11 +43,11 @@ impl<'a> Trials<'a> {
     /// beyond it is taken pair by pair. `None` where no such trial has the value.
     pub(super) fn measure(
         &self,
-        named: &Named<'_>,
-        changes: &[Change],
-        value: Value<'_>,
-    ) -> Option<Measure> {
-        let tested: Vec<(&Trial, f64)> = changes
+        named: &MeasureSpec<'_>,
+        changes: &[Perturbation],
+        value: TrialValue<'_>,
+    ) -> Option<AuditMeasure> {
+        let tested: Vec<(&AuditTrial, f64)> = changes
             .iter()
             .flat_map(|change| self.of(*change))
             .filter_map(|trial| Some((trial, value(trial)?)))
@@ -55,12 +55,12 @@ impl<'a> Trials<'a> {
         if tested.is_empty() {
             return None;
         }
-        let of = |unit, values: &[(&Trial, f64)]| {
+        let of = |unit, values: &[(&AuditTrial, f64)]| {
             let values = values.iter().map(|(t, value)| (t.cluster.as_str(), *value));
-            Sample::new(values).mean(unit, self.bootstrap)
+            ClusteredValues::new(values).mean(unit, self.bootstrap)
         };
         let reading = of(named.unit, &tested);
-        let measure = Measure::new(named.key, named.title, named.unit, reading);
+        let measure = AuditMeasure::new(named.key, named.title, named.unit, reading);
         let Some(control) = changes.first().and_then(|change| change.control()) else {
             return Some(measure);
         };
@@ -74,12 +74,12 @@ impl<'a> Trials<'a> {
                 controls.push((trial, value));
             }
         }
-        let beyond: Vec<(&Trial, f64)> = tested
+        let beyond: Vec<(&AuditTrial, f64)> = tested
             .iter()
             .filter_map(|(trial, value)| Some((*trial, value - held.get(&answer(trial))?)))
             .collect();
         let unit = match named.unit {
-            Unit::Share => Unit::ShareDifference,
+            MeasureUnit::Share => MeasureUnit::ShareDifference,
             other => other,
         };
         let beyond = (!beyond.is_empty()).then(|| of(unit, &beyond));
@@ -88,13 +88,13 @@ impl<'a> Trials<'a> {
 }
 
 /// What a trial changed.
-fn answer(trial: &Trial) -> (&String, &[String; 2], Option<usize>) {
+fn answer(trial: &AuditTrial) -> (&String, &[String; 2], Option<usize>) {
     (&trial.case, &trial.pair, trial.side)
 }
 
 /// How many of some trials have no verdict, in words; nothing where all have one.
-pub(super) fn unscored_note(trials: &[&Trial]) -> Option<String> {
-    let lost: Vec<&&Trial> = trials
+pub(super) fn unscored_note(trials: &[&AuditTrial]) -> Option<String> {
+    let lost: Vec<&&AuditTrial> = trials
         .iter()
         .filter(|trial| trial.both().is_none())
         .collect();

@@ -12,7 +12,7 @@ use crate::data::images::derived::{blank, loaded};
 /// What a judge is shown in place of the image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Picture {
+pub enum ImagePerturbation {
     /// The image itself, or none where the case has none.
     Own,
     /// A grey image of the same size.
@@ -25,7 +25,7 @@ pub enum Picture {
     Faint,
 }
 
-impl Picture {
+impl ImagePerturbation {
     /// The image changed so; another case's image is found by who has it.
     pub(super) fn change(&self, image: &Arc<LoadedImage>) -> Result<Arc<LoadedImage>> {
         match self {
@@ -70,19 +70,23 @@ mod tests {
     #[test]
     fn each_change_is_another_image() {
         let own = image(4, 4);
-        let cropped = Picture::Cropped.change(&own).unwrap();
+        let cropped = ImagePerturbation::Cropped.change(&own).unwrap();
         let pixels: Vec<u8> = cropped.decoded.data().iter().step_by(3).copied().collect();
         assert_eq!(pixels, [5, 6, 9, 10]);
-        let faint = Picture::Faint.change(&own).unwrap();
+        let faint = ImagePerturbation::Faint.change(&own).unwrap();
         assert_eq!(faint.decoded.data()[..6], [1, 1, 1, 2, 2, 2]);
-        let blanked = Picture::Blank.change(&own).unwrap();
+        let blanked = ImagePerturbation::Blank.change(&own).unwrap();
         assert!(blanked.decoded.data().iter().all(|v| *v == 127));
         let mut hashes = vec![own.sha256, cropped.sha256, faint.sha256, blanked.sha256];
         hashes.sort();
         hashes.dedup();
         assert_eq!(hashes.len(), 4);
         for (width, height) in [(1, 1), (1, 5), (3, 2)] {
-            assert!(Picture::Cropped.change(&image(width, height)).is_ok());
+            assert!(
+                ImagePerturbation::Cropped
+                    .change(&image(width, height))
+                    .is_ok()
+            );
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::result::Unit;
+use super::result::MeasureUnit;
 use crate::statistics::{
     Bootstrap, Clusters, Defined, Estimate, FEW, Undefined, interval, mean, share_interval,
 };
 
 /// A figure with its 95 % interval, by draws of whole images.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct AuditEstimate {
     /// The figure; `None` where it is undefined.
     pub value: Option<f64>,
     /// Its 95 % interval; `None` where the cases do not tell it.
@@ -28,14 +28,14 @@ pub struct Reading {
 
 /// Values, each with what is drawn as a whole.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct ClusteredValues {
     clusters: Vec<String>,
     values: Vec<f64>,
 }
 
 /// What an interval says of a value that ought to be something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum IntervalPosition {
     /// It is above.
     Above,
     /// It is below.
@@ -46,7 +46,7 @@ pub enum Sign {
     Unclear,
 }
 
-impl Sample {
+impl ClusteredValues {
     /// Values by cluster.
     pub(super) fn new<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
         let mut sample = Self::default();
@@ -63,32 +63,32 @@ impl Sample {
     }
 
     /// The mean, with the interval that suits its unit.
-    pub(super) fn mean(&self, unit: Unit, bootstrap: Bootstrap) -> Reading {
+    pub(super) fn mean(&self, unit: MeasureUnit, bootstrap: Bootstrap) -> AuditEstimate {
         let clusters = Clusters::new(&self.clusters);
         let values: Vec<Option<f64>> = self.values.iter().copied().map(Some).collect();
         let found = bootstrap.estimate(&clusters, values.len(), |w| mean(&values, w));
-        Reading::of(&found, unit)
+        AuditEstimate::of(&found, unit)
     }
 
     /// Another statistic of the same clusters, given how often each value was drawn.
     pub(super) fn statistic(
         clusters: &[String],
-        unit: Unit,
+        unit: MeasureUnit,
         bootstrap: Bootstrap,
         statistic: impl Fn(&[f64]) -> Defined<f64> + Sync,
-    ) -> Reading {
+    ) -> AuditEstimate {
         let all = Clusters::new(clusters);
         let found = bootstrap.estimate(&all, clusters.len(), statistic);
-        Reading::of(&found, unit)
+        AuditEstimate::of(&found, unit)
     }
 }
 
-impl Reading {
-    fn of(found: &Estimate, unit: Unit) -> Self {
+impl AuditEstimate {
+    fn of(found: &Estimate, unit: MeasureUnit) -> Self {
         let interval = match (found.value, unit) {
             // A share that is the same in every draw without being none or all is no toss of a coin:
             // each pair counts half, as where both orders agree.
-            (Ok(share), Unit::Share)
+            (Ok(share), MeasureUnit::Share)
                 if found.interval == Err(Undefined::NoSpread)
                     && found.clusters >= FEW
                     && share > 0.0
@@ -96,7 +96,9 @@ impl Reading {
             {
                 found.interval
             }
-            (Ok(share), Unit::Share) => share_interval(share, found.interval, found.clusters),
+            (Ok(share), MeasureUnit::Share) => {
+                share_interval(share, found.interval, found.clusters)
+            }
             _ => found.interval,
         };
         Self {
@@ -114,7 +116,7 @@ impl Reading {
         value: Defined<f64>,
         draws: Vec<Defined<f64>>,
         clusters: &Clusters,
-        unit: Unit,
+        unit: MeasureUnit,
     ) -> Self {
         let found = Estimate {
             interval: value.and_then(|_| interval(draws, clusters)),
@@ -135,31 +137,31 @@ impl Reading {
 
     /// Whether it is `expected`: above or below where the interval leaves it out, there where the
     /// interval strays no further than `tolerable` from it.
-    pub fn sign(&self, expected: f64, tolerable: f64) -> Sign {
+    pub fn sign(&self, expected: f64, tolerable: f64) -> IntervalPosition {
         let Some(value) = self.value else {
-            return Sign::Unclear;
+            return IntervalPosition::Unclear;
         };
         // Draws from a few images are more alike than other images would be.
         if self.images < FEW {
-            return Sign::Unclear;
+            return IntervalPosition::Unclear;
         }
         let Some([low, high]) = self.interval else {
             // Every draw is the same: sure enough where there are many images.
             return match value - expected {
-                _ if !self.in_every_draw => Sign::Unclear,
-                away if away > tolerable => Sign::Above,
-                away if away < -tolerable => Sign::Below,
-                _ => Sign::There,
+                _ if !self.in_every_draw => IntervalPosition::Unclear,
+                away if away > tolerable => IntervalPosition::Above,
+                away if away < -tolerable => IntervalPosition::Below,
+                _ => IntervalPosition::There,
             };
         };
         if low > expected {
-            Sign::Above
+            IntervalPosition::Above
         } else if high < expected {
-            Sign::Below
+            IntervalPosition::Below
         } else if low >= expected - tolerable && high <= expected + tolerable {
-            Sign::There
+            IntervalPosition::There
         } else {
-            Sign::Unclear
+            IntervalPosition::Unclear
         }
     }
 
@@ -173,16 +175,16 @@ impl Reading {
     }
 
     /// The figure and its interval in words; what it is counted in only once.
-    pub fn words(&self, unit: Unit) -> String {
+    pub fn words(&self, unit: MeasureUnit) -> String {
         let Some(value) = self.value else {
             let why = self.undefined.as_deref().unwrap_or("no case");
             return format!("undefined ({why})");
         };
         let name = match unit {
-            Unit::Share => " %",
-            Unit::ShareDifference => " percentage points",
-            Unit::Points => " points",
-            Unit::LogOdds => "",
+            MeasureUnit::Share => " %",
+            MeasureUnit::ShareDifference => " percentage points",
+            MeasureUnit::Points => " points",
+            MeasureUnit::LogOdds => "",
         };
         match self.interval {
             Some([low, high]) => {
@@ -202,7 +204,7 @@ fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6 + 0.0
 }
 
-impl Unit {
+impl MeasureUnit {
     /// A value as tables show it, without the name of the unit.
     pub fn shown(self, value: f64) -> String {
         match self {
@@ -236,8 +238,8 @@ impl Unit {
 mod tests {
     use super::*;
 
-    fn reading(value: f64, interval: Option<[f64; 2]>) -> Reading {
-        Reading {
+    fn reading(value: f64, interval: Option<[f64; 2]>) -> AuditEstimate {
+        AuditEstimate {
             value: Some(value),
             interval,
             n: 50,
@@ -249,38 +251,59 @@ mod tests {
 
     #[test]
     fn a_wide_interval_acquits_nobody() {
-        assert_eq!(reading(0.5, Some([0.45, 0.55])).sign(0.5, 0.1), Sign::There);
-        assert_eq!(reading(0.5, Some([0.2, 0.8])).sign(0.5, 0.1), Sign::Unclear);
-        assert_eq!(reading(0.6, Some([0.51, 0.7])).sign(0.5, 0.1), Sign::Above);
-        assert_eq!(reading(0.4, Some([0.3, 0.49])).sign(0.5, 0.1), Sign::Below);
-        assert_eq!(reading(0.5, None).sign(0.5, 0.1), Sign::There);
-        assert_eq!(reading(1.0, None).sign(0.5, 0.1), Sign::Above);
-        assert_eq!(Reading::undefined("x").sign(0.5, 1.0), Sign::Unclear);
-        let few = Reading {
+        assert_eq!(
+            reading(0.5, Some([0.45, 0.55])).sign(0.5, 0.1),
+            IntervalPosition::There
+        );
+        assert_eq!(
+            reading(0.5, Some([0.2, 0.8])).sign(0.5, 0.1),
+            IntervalPosition::Unclear
+        );
+        assert_eq!(
+            reading(0.6, Some([0.51, 0.7])).sign(0.5, 0.1),
+            IntervalPosition::Above
+        );
+        assert_eq!(
+            reading(0.4, Some([0.3, 0.49])).sign(0.5, 0.1),
+            IntervalPosition::Below
+        );
+        assert_eq!(reading(0.5, None).sign(0.5, 0.1), IntervalPosition::There);
+        assert_eq!(reading(1.0, None).sign(0.5, 0.1), IntervalPosition::Above);
+        assert_eq!(
+            AuditEstimate::undefined("x").sign(0.5, 1.0),
+            IntervalPosition::Unclear
+        );
+        let few = AuditEstimate {
             images: 3,
             ..reading(0.5, None)
         };
-        assert_eq!(few.sign(0.5, 0.1), Sign::Unclear);
+        assert_eq!(few.sign(0.5, 0.1), IntervalPosition::Unclear);
     }
 
     #[test]
     fn figures_in_words() {
         let share = reading(0.503, Some([0.47, 0.54]));
-        assert_eq!(share.words(Unit::Share), "50.3 % (47 to 54)");
+        assert_eq!(share.words(MeasureUnit::Share), "50.3 % (47 to 54)");
         assert_eq!(
-            reading(-0.1, Some([-0.2, 0.0])).words(Unit::ShareDifference),
+            reading(-0.1, Some([-0.2, 0.0])).words(MeasureUnit::ShareDifference),
             "-10.0 percentage points (-20 to +0)"
         );
         let turned = reading(-0.1, Some([-0.2, 0.0])).opposite();
-        assert_eq!(turned.words(Unit::Points), "0.10 points (0.00 to 0.20)");
-        assert_eq!(Reading::undefined("x").words(Unit::Points), "undefined (x)");
+        assert_eq!(
+            turned.words(MeasureUnit::Points),
+            "0.10 points (0.00 to 0.20)"
+        );
+        assert_eq!(
+            AuditEstimate::undefined("x").words(MeasureUnit::Points),
+            "undefined (x)"
+        );
     }
 
     #[test]
     fn a_sample_of_nothing_has_no_mean() {
-        let empty = Sample::new([]).mean(Unit::Share, Bootstrap::default());
+        let empty = ClusteredValues::new([]).mean(MeasureUnit::Share, Bootstrap::default());
         assert!(empty.value.is_none() && empty.interval.is_none() && empty.undefined.is_some());
-        let one = Sample::new([("a", 1.0)]).mean(Unit::Share, Bootstrap::default());
+        let one = ClusteredValues::new([("a", 1.0)]).mean(MeasureUnit::Share, Bootstrap::default());
         assert_eq!((one.value, one.n, one.images), (Some(1.0), 1, 1));
         assert!(one.interval.unwrap()[0] < 0.5, "{one:?}");
     }

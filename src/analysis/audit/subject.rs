@@ -6,45 +6,45 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 
-use super::again::{Given, Sat};
+use super::again::{PassResult, PassVerdict};
 use super::changed;
-use super::evidence::{Evidence, orders};
-use super::limit::Limit;
-use super::looking::{self, Known};
-use super::paired::{Trials, unscored_note};
-use super::plan::{Pair, Plan};
+use super::evidence::{AuditVerdicts, orders};
+use super::limit::Threshold;
+use super::looking::{self, PairLabels};
+use super::paired::{TrialSet, unscored_note};
+use super::plan::{AuditPair, AuditPlan};
 use super::probe::Probe;
-use super::result::{Audit, Finding, SCHEMA};
-use super::trial::Trial;
-use crate::analysis::agreement::Units;
+use super::result::{AuditResult, Finding, SCHEMA};
+use super::trial::AuditTrial;
+use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::Verdicts;
-use crate::data::cases::{Case, Reason};
-use crate::data::images::Images;
+use crate::data::cases::{Case, UnscoredReason};
+use crate::data::images::ImageReader;
 use crate::judging::judge::{Judge, Unscored};
 use crate::judging::key::judge_digest;
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::pairs::pairs;
-use crate::judging::run::record::{ImageStamp, Outcome, Record, Subject as Of};
+use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject as Of};
 use crate::statistics::Bootstrap;
 use crate::support::digest::Digest;
 
 /// What is asked of an audit.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct AuditRequest {
     /// The probes, in the order in which they are told.
     pub probes: Vec<Probe>,
     /// How intervals are drawn; its seed draws lots, too.
     pub bootstrap: Bootstrap,
     /// The thresholds.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<Threshold>,
 }
 
 /// Cases to be judged, as they are and changed.
 #[derive(Debug)]
-pub struct Subject {
+pub struct AuditCases {
     /// Their pairs.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<AuditPair>,
     /// The same pairs as verdicts that are not there yet: labels are joined to them.
     pub verdicts: Verdicts,
     /// Cases that could not be read, and those without a pair.
@@ -53,7 +53,7 @@ pub struct Subject {
     judge: (String, Digest),
 }
 
-impl Subject {
+impl AuditCases {
     /// All pairs of some cases. `images` must be those of their source.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Subject {
     pub fn new(
         path: &Path,
         cases: Vec<Case>,
-        images: &mut Images,
+        images: &mut ImageReader,
         judge: &dyn Judge,
     ) -> Result<Self> {
         let digest = judge_digest(&judge.provenance());
@@ -72,7 +72,7 @@ impl Subject {
                 unreadable += 1;
                 continue;
             };
-            let image = case.image.as_ref().map(|source| ImageStamp {
+            let image = case.image.as_ref().map(|source| ImageInfo {
                 name: images.name(source),
                 sha256: images.read(source).ok().map(|image| image.sha256),
                 view: None,
@@ -81,7 +81,7 @@ impl Subject {
                 let mut of = Of::of_pair(&case, pair, &digest);
                 of.image.clone_from(&image);
                 records.push(of);
-                all.push(Pair {
+                all.push(AuditPair {
                     case: Arc::clone(&case),
                     pair,
                     cluster: String::new(),
@@ -91,10 +91,10 @@ impl Subject {
         }
         let yet = |of: &Of| {
             let unscored = Unscored {
-                reason: Reason::Refused,
+                reason: UnscoredReason::Refused,
                 message: "not judged yet".to_owned(),
             };
-            Record::new(of.clone(), Outcome::Unscored(unscored))
+            Record::new(of.clone(), RecordOutcome::Unscored(unscored))
         };
         let verdicts = verdicts::of_records(path, &judge.name(), records.iter().map(yet))?;
         let mut subject = Self {
@@ -109,7 +109,7 @@ impl Subject {
     }
 
     /// Tells pairs what their verdicts know: what is drawn with them as a whole, and their labels.
-    pub fn settle(&mut self, units: Option<&Units>) {
+    pub fn settle(&mut self, units: Option<&LabelledUnits>) {
         let labels = orders(&self.verdicts, units);
         let known = self.verdicts.pairs.iter().zip(labels);
         for (pair, (verdict, label)) in self.pairs.iter_mut().zip(known) {
@@ -119,9 +119,9 @@ impl Subject {
     }
 
     /// All that has to be judged for some probes.
-    pub fn plan(&self, asked: &Asked) -> Plan {
+    pub fn plan(&self, asked: &AuditRequest) -> AuditPlan {
         let strangers = self.strangers();
-        Plan::new(&self.pairs, &asked.probes, &strangers, asked.bootstrap.seed)
+        AuditPlan::new(&self.pairs, &asked.probes, &strangers, asked.bootstrap.seed)
     }
 
     /// For each pair the next case that has another image.
@@ -147,21 +147,21 @@ impl Subject {
     /// If not every sitting has an outcome.
     pub fn audit(
         &self,
-        (plan, sat): (&Plan, Vec<Sat>),
-        units: Option<&Units>,
-        asked: &Asked,
-    ) -> Result<Audit> {
+        (plan, sat): (&AuditPlan, Vec<PassResult>),
+        units: Option<&LabelledUnits>,
+        asked: &AuditRequest,
+    ) -> Result<AuditResult> {
         let bases = plan
             .sittings
             .iter()
             .zip(&sat)
             .filter(|(s, _)| s.change.is_none());
-        let bases: Vec<&Sat> = bases.map(|(_, sat)| sat).collect();
-        let record = |(of, sat): (&Of, &&Sat)| {
+        let bases: Vec<&PassResult> = bases.map(|(_, sat)| sat).collect();
+        let record = |(of, sat): (&Of, &&PassResult)| {
             let outcome = match sat {
-                Ok(Given::AsItIs(judgement)) => Outcome::Judged(judgement.clone()),
-                Ok(Given::Changed(_)) => return None,
-                Err(unscored) => Outcome::Unscored(unscored.clone()),
+                Ok(PassVerdict::AsItIs(judgement)) => RecordOutcome::Judged(judgement.clone()),
+                Ok(PassVerdict::Changed(_)) => return None,
+                Err(unscored) => RecordOutcome::Unscored(unscored.clone()),
             };
             Some(Record::new(of.clone(), outcome))
         };
@@ -174,7 +174,7 @@ impl Subject {
         let trials = self
             .trials(plan, &sat, &bases)
             .context("an outcome is missing")?;
-        let evidence = Evidence::new(&verdicts, units, asked.bootstrap);
+        let evidence = AuditVerdicts::new(&verdicts, units, asked.bootstrap);
         let find = |probe: &Probe| {
             if probe.judges_again() {
                 self.find(*probe, plan, &trials, asked.bootstrap)
@@ -182,7 +182,7 @@ impl Subject {
                 evidence.find(*probe)
             }
         };
-        let mut audit = Audit {
+        let mut audit = AuditResult {
             judge_hash: digest.short(),
             unreadable: self.unreadable,
             judged: sat.iter().filter(|sat| sat.is_ok()).count(),
@@ -194,15 +194,20 @@ impl Subject {
     }
 
     /// Every changed pair with its verdicts before and after.
-    fn trials(&self, plan: &Plan, sat: &[Sat], bases: &[&Sat]) -> Option<Vec<Trial>> {
+    fn trials(
+        &self,
+        plan: &AuditPlan,
+        sat: &[PassResult],
+        bases: &[&PassResult],
+    ) -> Option<Vec<AuditTrial>> {
         let mut trials = Vec::new();
         for (sitting, sat) in plan.sittings.iter().zip(sat) {
             let Some(change) = sitting.change else {
                 continue;
             };
             let pair = self.pairs.get(sitting.pair)?;
-            let marks = |sat: &Sat| sat.as_ref().ok().map(Given::marks);
-            trials.push(Trial {
+            let marks = |sat: &PassResult| sat.as_ref().ok().map(PassVerdict::marks);
+            trials.push(AuditTrial {
                 change,
                 case: pair.case.id.clone(),
                 pair: pair.models(),
@@ -218,10 +223,16 @@ impl Subject {
         Some(trials)
     }
 
-    fn find(&self, probe: Probe, plan: &Plan, all: &[Trial], bootstrap: Bootstrap) -> Finding {
-        let own: Vec<&Trial> = all.iter().filter(|t| t.change.probe() == probe).collect();
+    fn find(
+        &self,
+        probe: Probe,
+        plan: &AuditPlan,
+        all: &[AuditTrial],
+        bootstrap: Bootstrap,
+    ) -> Finding {
+        let own: Vec<&AuditTrial> = all.iter().filter(|t| t.change.probe() == probe).collect();
         let lost = unscored_note(&own);
-        let trials = Trials::new(own, bootstrap);
+        let trials = TrialSet::new(own, bootstrap);
         let mut finding = match probe {
             Probe::Identical => changed::identical(&trials),
             Probe::Formatting => changed::formatting(&trials),
@@ -241,8 +252,8 @@ impl Subject {
     }
 
     /// The labels by case and models.
-    fn known(&self) -> Known<'_> {
-        let mut known: Known<'_> = HashMap::new();
+    fn known(&self) -> PairLabels<'_> {
+        let mut known: PairLabels<'_> = HashMap::new();
         for pair in &self.pairs {
             let model = |i: usize| pair.case.responses.get(i).map_or("", |r| r.model.as_str());
             if let Some(label) = pair.label {
@@ -253,22 +264,26 @@ impl Subject {
     }
 }
 
-impl Audit {
+impl AuditResult {
     /// An audit of the verdicts of a run, without judging anything.
-    pub fn of_records(verdicts: &Verdicts, units: Option<&Units>, asked: &Asked) -> Self {
-        let evidence = Evidence::new(verdicts, units, asked.bootstrap);
+    pub fn of_records(
+        verdicts: &Verdicts,
+        units: Option<&LabelledUnits>,
+        asked: &AuditRequest,
+    ) -> Self {
+        let evidence = AuditVerdicts::new(verdicts, units, asked.bootstrap);
         of_verdicts(&evidence, asked).held_to(&asked.limits)
     }
 
-    fn held_to(mut self, limits: &[Limit]) -> Self {
+    fn held_to(mut self, limits: &[Threshold]) -> Self {
         self.limits = limits.iter().map(|limit| limit.check(&self)).collect();
         self
     }
 }
 
-fn of_verdicts(evidence: &Evidence<'_>, asked: &Asked) -> Audit {
+fn of_verdicts(evidence: &AuditVerdicts<'_>, asked: &AuditRequest) -> AuditResult {
     let verdicts = evidence.verdicts;
-    Audit {
+    AuditResult {
         schema: SCHEMA,
         version: Manifest::VERSION.to_owned(),
         source: verdicts.path.display().to_string(),

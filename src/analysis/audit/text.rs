@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::reading::Reading;
-use super::result::{Audit, Finding, Measure, Outcome, Unit};
-use crate::analysis::agreement::Part;
-use crate::support::terminal::grid::Grid;
+use super::reading::AuditEstimate;
+use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit};
+use crate::analysis::agreement::TableSection;
+use crate::support::terminal::grid::Table;
 use crate::support::text::plural;
 
-impl Audit {
+impl AuditResult {
     /// What was audited, and every finding in a line.
     pub fn lead(&self) -> String {
         let mut text = format!("{} audited on {}\n", self.judge, self.source);
@@ -44,7 +44,7 @@ impl Audit {
     }
 
     /// A table for each probe that ran.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<TableSection> {
         let ran = self
             .probes
             .iter()
@@ -53,8 +53,8 @@ impl Audit {
     }
 
     /// Every figure on a line of its own.
-    pub fn grid(&self) -> Grid {
-        let mut grid = Grid::new([
+    pub fn grid(&self) -> Table {
+        let mut grid = Table::new([
             "probe",
             "outcome",
             "measure",
@@ -109,7 +109,7 @@ fn word(value: impl serde::Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn cells(reading: Option<&Reading>) -> [String; 4] {
+fn cells(reading: Option<&AuditEstimate>) -> [String; 4] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     let interval = reading.and_then(|r| r.interval);
     [
@@ -124,13 +124,13 @@ impl Finding {
     /// How it ended and what was found, in one line.
     pub fn told(&self) -> String {
         match self.outcome {
-            Outcome::NotRun => self.words.clone(),
+            FindingOutcome::NotRun => self.words.clone(),
             outcome => format!("{}: {}", outcome.word(), self.words),
         }
     }
 
     /// Its figures as a table.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> TableSection {
         let controlled = self.measures.iter().any(|m| m.control.is_some());
         let mut head = vec![self.probe.key(), "value", "95 % interval", "n"];
         if controlled {
@@ -142,7 +142,7 @@ impl Finding {
                 "95 % interval",
             ]);
         }
-        let mut grid = Grid::new(head);
+        let mut grid = Table::new(head);
         let mut undefined: Vec<(String, Vec<String>)> = Vec::new();
         let mut controls: Vec<String> = Vec::new();
         for measure in &self.measures {
@@ -168,7 +168,7 @@ impl Finding {
             notes.push(format!("control: {}", controls.join("; ")));
         }
         notes.extend(self.notes.iter().cloned());
-        Part {
+        TableSection {
             title: format!("{}: {}", self.probe.key(), self.outcome.word()),
             grid,
             notes,
@@ -176,7 +176,7 @@ impl Finding {
     }
 }
 
-impl Measure {
+impl AuditMeasure {
     /// What of the figure, its control and what is beyond it has no value or no interval, and why.
     fn unknown(&self) -> Vec<(String, String)> {
         let title = self.title.trim();
@@ -198,19 +198,20 @@ impl Measure {
     }
 
     fn row(&self, controlled: bool) -> Vec<String> {
-        let value = |reading: Option<&Reading>, unit: Unit| {
+        let value = |reading: Option<&AuditEstimate>, unit: MeasureUnit| {
             let value = reading.map(|r| r.value.map(|v| unit.shown(v) + unit.sign()));
             value.map_or("-".to_owned(), |v| {
                 v.unwrap_or_else(|| "undefined".to_owned())
             })
         };
-        let interval = |reading: Option<&Reading>, unit: Unit| {
+        let interval = |reading: Option<&AuditEstimate>, unit: MeasureUnit| {
             let ends = reading.and_then(|r| r.interval);
             ends.map_or("-".to_owned(), |[low, high]| {
                 format!("[{}, {}]", unit.shown(low), unit.shown(high))
             })
         };
-        let n = |reading: Option<&Reading>| reading.map_or("-".to_owned(), |r| r.n.to_string());
+        let n =
+            |reading: Option<&AuditEstimate>| reading.map_or("-".to_owned(), |r| r.n.to_string());
         let own = Some(&self.reading);
         let mut row = vec![
             self.title.clone(),
@@ -226,7 +227,7 @@ impl Measure {
                 n(control),
             ]);
             let unit = match self.unit {
-                Unit::Share => Unit::ShareDifference,
+                MeasureUnit::Share => MeasureUnit::ShareDifference,
                 unit => unit,
             };
             let beyond = self.beyond.as_ref();

@@ -1,13 +1,13 @@
 //! A text of which single words can be exchanged.
 
 /// A text cut into words and what stands between them: `gaps[i]` is before `words[i]`.
-pub(super) struct Text {
+pub(super) struct WordSequence {
     pub(super) words: Vec<String>,
     pub(super) gaps: Vec<String>,
     tail: String,
 }
 
-impl Text {
+impl WordSequence {
     /// The words of a text.
     pub(super) fn of(text: &str) -> Self {
         let (mut words, mut gaps) = (Vec::new(), Vec::new());
@@ -98,9 +98,9 @@ mod tests {
             "肺部 CT",
             "a\nb",
         ] {
-            assert_eq!(Text::of(text).join(), text);
+            assert_eq!(WordSequence::of(text).join(), text);
         }
-        let mut text = Text::of("An X-ray is NOT a CT.");
+        let mut text = WordSequence::of("An X-ray is NOT a CT.");
         assert_eq!(text.words, ["An", "X-ray", "is", "NOT", "a", "CT"]);
         text.put(3, "");
         text.put(0, "some");

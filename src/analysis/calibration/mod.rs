@@ -9,8 +9,8 @@ mod file;
 mod fit;
 mod text;
 
-pub use apply::{ModelMean, means};
+pub use apply::{CalibratedMean, means};
 pub use curve::{Curve, Method};
-pub use file::{Calibration, Fitted, Quality};
-pub use fit::{Fitting, fit};
+pub use file::{Calibration, CalibrationQuality, FittedMap};
+pub use fit::{FitConfig, fit};
 pub(crate) use text::of_means;

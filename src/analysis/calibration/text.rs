@@ -1,10 +1,10 @@
 //! A calibration as tables to read.
 
-use super::apply::ModelMean;
-use super::file::{Calibration, Quality};
-use crate::analysis::agreement::Part;
+use super::apply::CalibratedMean;
+use super::file::{Calibration, CalibrationQuality};
+use crate::analysis::agreement::TableSection;
 use crate::judging::summary::percent_down;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::terminal::number::{plain, signed};
 use crate::support::text::plural;
 
@@ -13,8 +13,8 @@ const WANTED: usize = 200;
 
 impl Calibration {
     /// What was fitted, and how good it is.
-    pub fn parts(&self) -> Vec<Part> {
-        let mut grid = Grid::new([
+    pub fn parts(&self) -> Vec<TableSection> {
+        let mut grid = Table::new([
             "",
             "n",
             "images",
@@ -26,8 +26,8 @@ impl Calibration {
             "after",
         ]);
         for (target, fitted) in &self.targets {
-            let error = |q: &Quality| shown(q.error, q.error_interval);
-            let bias = |q: &Quality| shown(q.bias, q.bias_interval);
+            let error = |q: &CalibrationQuality| shown(q.error, q.error_interval);
+            let bias = |q: &CalibrationQuality| shown(q.bias, q.bias_interval);
             let (before, after) = (&fitted.before, &fitted.after);
             grid.row([
                 target.key().to_owned(),
@@ -64,15 +64,15 @@ impl Calibration {
             ));
         }
         let title = format!("{} on the scale of {}", self.name, self.labels);
-        let mut parts = vec![Part { title, grid, notes }];
+        let mut parts = vec![TableSection { title, grid, notes }];
         parts.extend(self.reliability());
         parts
     }
 
     /// The reliability of the first target's scores.
-    fn reliability(&self) -> Option<Part> {
+    fn reliability(&self) -> Option<TableSection> {
         let (target, fitted) = self.targets.first_key_value()?;
-        let mut grid = Grid::new(["scores", "n", "mean score", "mean label", "gap"]);
+        let mut grid = Table::new(["scores", "n", "mean score", "mean label", "gap"]);
         for bin in &fitted.before.reliability.bins {
             grid.row([
                 format!("{:.1} to {:.1}", bin.from, bin.to),
@@ -82,7 +82,7 @@ impl Calibration {
                 signed(bin.score - bin.truth),
             ]);
         }
-        Some(Part {
+        Some(TableSection {
             title: format!("reliability of the scores as they are, on {}", target.key()),
             grid,
             notes: Vec::new(),
@@ -96,7 +96,7 @@ fn shown(value: f64, interval: Option<[f64; 2]>) -> String {
 }
 
 /// The mean scores of models as a table.
-pub(crate) fn of_means(means: &[ModelMean]) -> Grid {
+pub(crate) fn of_means(means: &[CalibratedMean]) -> Table {
     let head = [
         "model",
         "of",
@@ -107,7 +107,7 @@ pub(crate) fn of_means(means: &[ModelMean]) -> Grid {
         "low",
         "high",
     ];
-    let mut grid = Grid::new(head);
+    let mut grid = Table::new(head);
     for row in means {
         let end = |i: usize| row.interval.map_or("-".to_owned(), |ends| plain(ends[i]));
         grid.row([

@@ -4,12 +4,12 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, Collected, Missing};
-use super::outcome::{Outcome, Scores};
+use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
+use super::outcome::{AnswerScores, MetricOutcome};
 
 /// One answer and its scores.
 #[derive(Serialize)]
-struct Scored<'a> {
+struct ScoredLine<'a> {
     case: &'a str,
     line: u64,
     model: &'a str,
@@ -24,7 +24,7 @@ struct Scored<'a> {
 
 /// An answer that should be there.
 #[derive(Serialize)]
-struct Lost<'a> {
+struct MissingLine<'a> {
     case: Option<&'a str>,
     line: u64,
     model: &'a str,
@@ -35,7 +35,7 @@ struct Lost<'a> {
 ///
 /// # Errors
 /// None that is known: the lines are written to memory.
-pub fn lines(found: &Collected, scores: &[Scores]) -> Result<String> {
+pub fn lines(found: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
     let mut text = String::new();
     let mut push = |line: serde_json::Result<String>| -> Result<()> {
         text.push_str(&line.context("cannot write the scores of an answer")?);
@@ -45,14 +45,14 @@ pub fn lines(found: &Collected, scores: &[Scores]) -> Result<String> {
     for (answer, scores) in found.answers.iter().zip(scores) {
         push(serde_json::to_string(&scored(answer, scores)))?;
     }
-    for Missing {
+    for MissingAnswer {
         case,
         line,
         model,
         message,
     } in &found.missing
     {
-        push(serde_json::to_string(&Lost {
+        push(serde_json::to_string(&MissingLine {
             case: case.as_deref(),
             line: *line,
             model,
@@ -62,20 +62,20 @@ pub fn lines(found: &Collected, scores: &[Scores]) -> Result<String> {
     Ok(text)
 }
 
-fn scored<'a>(answer: &'a Answer, scores: &Scores) -> Scored<'a> {
+fn scored<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLine<'a> {
     let (mut numbers, mut uncounted) = (Map::new(), Map::new());
     for (name, outcome) in scores.iter() {
         match outcome {
-            Outcome::Value(value) => {
+            MetricOutcome::Value(value) => {
                 numbers.insert(name.to_owned(), value.into());
             }
-            Outcome::Uncounted(why) => {
+            MetricOutcome::Uncounted(why) => {
                 uncounted.insert(name.to_owned(), why.to_string().into());
             }
-            Outcome::Elsewhere => {}
+            MetricOutcome::Elsewhere => {}
         }
     }
-    Scored {
+    ScoredLine {
         case: &answer.case,
         line: answer.line,
         model: &answer.model,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::answer::{Answer, Collected, Missing};
+use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 use super::closed::is_closed;
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::output::holds_records;
-use crate::judging::run::record::{Outcome, Record};
+use crate::judging::run::record::{Record, RecordOutcome};
 use crate::judging::run::records::records;
 use crate::support::files::regular;
 
@@ -27,7 +27,7 @@ pub fn records_at(path: &Path) -> Option<PathBuf> {
     is_one.then(|| path.to_owned())
 }
 
-impl Collected {
+impl AnswerSet {
     /// Reads the answers of a file of records, of `limit` cases at most.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Collected {
         let mut order: Vec<String> = Vec::new();
         for record in records(path)? {
             let record = record?;
-            if matches!(record.outcome, Outcome::Noted { .. }) {
+            if matches!(record.outcome, RecordOutcome::Noted { .. }) {
                 continue;
             }
             let subject = &record.subject;
@@ -83,7 +83,7 @@ impl Collected {
                 continue;
             };
             let lost = models.into_iter().filter(|(_, seen)| !seen);
-            found.missing.extend(lost.map(|(model, _)| Missing {
+            found.missing.extend(lost.map(|(model, _)| MissingAnswer {
                 case: Some(case.clone()),
                 line,
                 model,
@@ -97,11 +97,11 @@ impl Collected {
     }
 }
 
-fn answer(record: &Record, case: &str, model: &str, text: &str) -> Answer {
+fn answer(record: &Record, case: &str, model: &str, text: &str) -> MetricAnswer {
     let subject = &record.subject;
     let reference = subject.reference.clone();
     let reference = reference.filter(|text| !text.trim().is_empty());
-    Answer {
+    MetricAnswer {
         case: case.to_owned(),
         line: subject.line,
         model: model.to_owned(),

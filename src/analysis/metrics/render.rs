@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Figure, ModelFigures, Table};
+use super::table::{MetricEstimate, MetricTable, ModelMetrics};
 use crate::judging::summary::percent_down;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::text::{plural, printable};
 
 const HEAD: [&str; 6] = ["metric", "value", "95 % interval", "n", "coverage", "range"];
 
-impl Table {
+impl MetricTable {
     /// A table for each model, to read.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.heading());
@@ -56,7 +56,7 @@ impl Table {
     /// # Errors
     /// None that is known: the rows are written to memory.
     pub fn csv(&self) -> anyhow::Result<String> {
-        let mut grid = Grid::new([
+        let mut grid = Table::new([
             "model", "metric", "value", "low", "high", "n", "of", "coverage", "images", "least",
             "most",
         ]);
@@ -93,19 +93,19 @@ impl Table {
     }
 }
 
-fn grid(model: &ModelFigures) -> Grid {
-    let mut grid = Grid::new(HEAD);
+fn grid(model: &ModelMetrics) -> Table {
+    let mut grid = Table::new(HEAD);
     for figure in headlines(model) {
         grid.row(cells(figure));
     }
     grid
 }
 
-fn headlines(model: &ModelFigures) -> impl Iterator<Item = &Figure> {
+fn headlines(model: &ModelMetrics) -> impl Iterator<Item = &MetricEstimate> {
     model.metrics.iter().filter(|figure| figure.headline)
 }
 
-fn heading(model: &ModelFigures) -> String {
+fn heading(model: &ModelMetrics) -> String {
     let given = if model.answers == model.expected {
         plural(model.answers, "answer")
     } else {
@@ -116,7 +116,7 @@ fn heading(model: &ModelFigures) -> String {
 }
 
 /// What has a number and no interval, and why: a line for each reason.
-fn unsure(model: &ModelFigures) -> Vec<String> {
+fn unsure(model: &ModelMetrics) -> Vec<String> {
     let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
     for figure in headlines(model) {
         let Some(why) = figure.no_interval.as_deref() else {
@@ -133,7 +133,7 @@ fn unsure(model: &ModelFigures) -> Vec<String> {
 }
 
 /// What has no number, and why: a line for each reason, with the metrics that it concerns.
-fn uncounted(model: &ModelFigures) -> Vec<String> {
+fn uncounted(model: &ModelMetrics) -> Vec<String> {
     let mut lines: Vec<(u64, &str, Vec<&str>)> = Vec::new();
     for figure in headlines(model) {
         for (why, n) in &figure.uncounted {
@@ -155,7 +155,7 @@ fn uncounted(model: &ModelFigures) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-fn cells(figure: &Figure) -> Vec<String> {
+fn cells(figure: &MetricEstimate) -> Vec<String> {
     let none = || "-".to_owned();
     let number = |value: f64| format!("{value:.3}");
     let [least, most] = figure

@@ -3,11 +3,11 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::duel::{Duel, duels};
-use super::games::{Draw, Games};
+use super::duel::{PairwiseComparison, duels};
+use super::games::{ComparisonData, ReplicateStrengths};
 use crate::analysis::verdicts::Verdicts;
-use crate::data::labels::Target;
-use crate::statistics::{Bootstrap, Outcomes, interval, share_interval};
+use crate::data::labels::ScoreTarget;
+use crate::statistics::{Bootstrap, PairwiseOutcomes, interval, share_interval};
 
 /// All models of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -17,7 +17,7 @@ pub struct Ranking {
     /// Its hash, as records have it.
     pub judge: String,
     /// What is scored.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Pairs with a verdict.
     pub n: usize,
     /// All pairs.
@@ -36,7 +36,7 @@ pub struct Ranking {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
     /// Every two models, the better one first.
-    pub duels: Vec<Duel>,
+    pub duels: Vec<PairwiseComparison>,
 }
 
 /// One model.
@@ -74,7 +74,7 @@ pub struct RankedModel {
 /// # Errors
 ///
 /// If the runs are of different judges, or no pair has a verdict.
-pub fn ranking(runs: &[Verdicts], target: Target, bootstrap: Bootstrap) -> Result<Ranking> {
+pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> Result<Ranking> {
     let Some(first) = runs.first() else {
         bail!("no records\nhint: name the folder that `acem3 judge --out` wrote");
     };
@@ -89,7 +89,7 @@ pub fn ranking(runs: &[Verdicts], target: Target, bootstrap: Bootstrap) -> Resul
             other.name
         );
     }
-    let games = Games::new(runs, target);
+    let games = ComparisonData::new(runs, target);
     if games.pairs.is_empty() {
         bail!(
             "{}: no pair has a verdict\nhint: `acem3 judge` says why with --verbose",
@@ -136,11 +136,11 @@ pub fn ranking(runs: &[Verdicts], target: Target, bootstrap: Bootstrap) -> Resul
 }
 
 fn model(
-    games: &Games,
+    games: &ComparisonData,
     i: usize,
-    whole: &Draw,
-    draws: &[Draw],
-    outcomes: &Outcomes,
+    whole: &ReplicateStrengths,
+    draws: &[ReplicateStrengths],
+    outcomes: &PairwiseOutcomes,
 ) -> RankedModel {
     let all = games.models.len();
     let sum = |of: &dyn Fn(usize) -> f64| (0..all).map(of).sum::<f64>() as u64;
@@ -149,7 +149,7 @@ fn model(
     let losses = sum(&|j| outcomes.wins(j, i));
     let rate = whole.rates[i];
     let rates = interval(draws.iter().map(|d| d.rates[i]).collect(), &games.clusters);
-    let strength = |draw: &Draw| {
+    let strength = |draw: &ReplicateStrengths| {
         draw.fit
             .as_ref()
             .map(|fit| fit.strengths[i])
@@ -179,7 +179,7 @@ fn model(
 /// The best and the worst rank of a model: below all that are better than it, above all that are worse, as far
 /// as that is more than chance. As all tests together err once in twenty times at most, so do all ranks
 /// (Mogstad, Romano, Shaikh and Wilhelm, Inference for ranks, 2024).
-fn left_ranks(model: &str, all: usize, duels: &[Duel]) -> [usize; 2] {
+fn left_ranks(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usize; 2] {
     let told = || duels.iter().filter(|duel| duel.is_significant());
     let better = told().filter(|duel| duel.second == model).count();
     let worse = told().filter(|duel| duel.first == model).count();

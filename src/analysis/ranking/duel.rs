@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::games::{Draw, Games};
-use crate::statistics::{Clusters, Davidson, Defined, Outcomes, holm, interval, sign_flip};
+use super::games::{ComparisonData, ReplicateStrengths};
+use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes, holm, interval, sign_flip};
 
 /// The fewest images by which any difference could be told: of five that all speak for the same model chance
 /// makes one in sixteen.
@@ -11,7 +11,7 @@ const ENOUGH: usize = 6;
 
 /// Two models.
 #[derive(Clone, Debug, Serialize)]
-pub struct Duel {
+pub struct PairwiseComparison {
     /// The higher ranked one.
     pub first: String,
     /// The other.
@@ -36,7 +36,7 @@ pub struct Duel {
     pub words: String,
 }
 
-impl Duel {
+impl PairwiseComparison {
     /// Whether the first is better for more than chance.
     pub fn is_significant(&self) -> bool {
         self.p_holm.is_some_and(|p| p < 0.05)
@@ -44,7 +44,12 @@ impl Duel {
 }
 
 /// All duels, the models in the order given, best first.
-pub(super) fn duels(games: &Games, order: &[usize], whole: &Draw, draws: &[Draw]) -> Vec<Duel> {
+pub(super) fn duels(
+    games: &ComparisonData,
+    order: &[usize],
+    whole: &ReplicateStrengths,
+    draws: &[ReplicateStrengths],
+) -> Vec<PairwiseComparison> {
     let outcomes = games.outcomes(&vec![1.0; games.pairs.len()]);
     let mut duels = Vec::new();
     for (place, i) in order.iter().enumerate() {
@@ -64,16 +69,16 @@ pub(super) fn duels(games: &Games, order: &[usize], whole: &Draw, draws: &[Draw]
 }
 
 fn duel(
-    games: &Games,
+    games: &ComparisonData,
     [i, j]: [usize; 2],
-    outcomes: &Outcomes,
-    whole: &Draw,
-    draws: &[Draw],
-) -> Duel {
+    outcomes: &PairwiseOutcomes,
+    whole: &ReplicateStrengths,
+    draws: &[ReplicateStrengths],
+) -> PairwiseComparison {
     let apart = |of: &Davidson| of.strengths[i] - of.strengths[j];
     // One kind of strengths for the difference and all its draws.
-    let fitted = |draw: &Draw| draw.fit.as_ref().map(apart).map_err(|e| *e);
-    let shrunk = |draw: &Draw| -> Defined<f64> { Ok(apart(&draw.shrunk)) };
+    let fitted = |draw: &ReplicateStrengths| draw.fit.as_ref().map(apart).map_err(|e| *e);
+    let shrunk = |draw: &ReplicateStrengths| -> Defined<f64> { Ok(apart(&draw.shrunk)) };
     let drawn = match whole.fit {
         Ok(_) => draws.iter().map(fitted).collect(),
         Err(_) => draws.iter().map(shrunk).collect(),
@@ -85,7 +90,7 @@ fn duel(
         let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
         if agrees { sign_flip(&lead) } else { 1.0 }
     });
-    Duel {
+    PairwiseComparison {
         first: games.models[i].clone(),
         second: games.models[j].clone(),
         wins: outcomes.wins(i, j) as u64,
@@ -99,7 +104,7 @@ fn duel(
     }
 }
 
-fn words(duel: &Duel, clusters: &Clusters) -> String {
+fn words(duel: &PairwiseComparison, clusters: &Clusters) -> String {
     let (first, second) = (&duel.first, &duel.second);
     match duel.p_holm {
         Some(_) if duel.is_significant() => format!("{first} is better than {second}"),

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::Target;
-use crate::statistics::{Clusters, Davidson, Defined, Outcomes};
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::ScoreTarget;
+use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes};
 
 /// All comparisons of some runs.
-pub(super) struct Games {
+pub(super) struct ComparisonData {
     /// The models by name.
     pub(super) models: Vec<String>,
     /// Two models and how they compare, for each pair with a verdict.
@@ -22,7 +22,7 @@ pub(super) struct Games {
 }
 
 /// What one draw gives.
-pub(super) struct Draw {
+pub(super) struct ReplicateStrengths {
     /// The win rate of each model.
     pub(super) rates: Vec<Defined<f64>>,
     /// The most likely strengths.
@@ -31,15 +31,15 @@ pub(super) struct Draw {
     pub(super) shrunk: Davidson,
 }
 
-impl Draw {
+impl ReplicateStrengths {
     /// The most likely strengths; where there are none, shrunk ones.
     pub(super) fn best(&self) -> &Davidson {
         self.fit.as_ref().unwrap_or(&self.shrunk)
     }
 }
 
-impl Games {
-    pub(super) fn new(runs: &[Verdicts], target: Target) -> Self {
+impl ComparisonData {
+    pub(super) fn new(runs: &[Verdicts], target: ScoreTarget) -> Self {
         let all = || runs.iter().flat_map(|run| &run.pairs);
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         for model in all().flat_map(|verdict| &verdict.pair) {
@@ -49,7 +49,7 @@ impl Games {
             *place = number;
         }
         let mut asked = vec![0; numbers.len()];
-        let mut told: Vec<&Verdict> = Vec::new();
+        let mut told: Vec<&PairVerdict> = Vec::new();
         let mut pairs = Vec::new();
         for verdict in all() {
             let number = |model: &String| numbers.get(model.as_str()).copied().unwrap_or_default();
@@ -77,13 +77,13 @@ impl Games {
         }
     }
 
-    pub(super) fn outcomes(&self, weights: &[f64]) -> Outcomes {
-        Outcomes::new(self.models.len(), &self.pairs, weights)
+    pub(super) fn outcomes(&self, weights: &[f64]) -> PairwiseOutcomes {
+        PairwiseOutcomes::new(self.models.len(), &self.pairs, weights)
     }
 
-    pub(super) fn draw(&self, weights: &[f64]) -> Draw {
+    pub(super) fn draw(&self, weights: &[f64]) -> ReplicateStrengths {
         let outcomes = self.outcomes(weights);
-        Draw {
+        ReplicateStrengths {
             rates: (0..self.models.len())
                 .map(|i| outcomes.win_rate(i))
                 .collect(),
@@ -96,7 +96,7 @@ impl Games {
     /// lost a point lost. Third models count in the cases in which both were compared with them equally often.
     /// `None` where the two met neither each other nor a third in any case.
     pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
-        let mut meetings: BTreeMap<(usize, usize), Meeting> = BTreeMap::new();
+        let mut meetings: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
         for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
             let points = match order {
                 Ordering::Greater => 1,
@@ -127,7 +127,7 @@ impl Games {
 
 /// Two models in a case, each against the same opponent.
 #[derive(Default)]
-struct Meeting {
+struct CommonOpponent {
     cluster: usize,
     /// Points of the one less those of the other.
     ahead: i64,
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     /// Three models on two images of two cases each; the third image's case has two of them.
-    fn games() -> Games {
+    fn games() -> ComparisonData {
         use Ordering::{Equal, Greater, Less};
         let pairs = vec![
             ([0, 1], Greater),
@@ -151,7 +151,7 @@ mod tests {
             ([2, 1], Less),
             ([2, 0], Greater),
         ];
-        Games {
+        ComparisonData {
             models: ["a", "b", "c"].map(str::to_owned).into(),
             pairs,
             clusters: Clusters::new([0, 0, 0, 1, 1, 1, 2]),

@@ -6,4 +6,4 @@ mod games;
 mod text;
 
 pub use compute::{RankedModel, Ranking, ranking};
-pub use duel::Duel;
+pub use duel::PairwiseComparison;

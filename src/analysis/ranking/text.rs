@@ -1,9 +1,9 @@
 //! A ranking as tables to read.
 
 use super::compute::Ranking;
-use crate::analysis::agreement::{Part, probability};
+use crate::analysis::agreement::{TableSection, probability};
 use crate::judging::summary::percent_down;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::terminal::number::signed;
 use crate::support::text::plural;
 
@@ -24,13 +24,13 @@ impl Ranking {
     }
 
     /// The tables.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<TableSection> {
         vec![self.models_part(), self.matrix(), self.differences()]
     }
 
     /// The models, a line for each.
-    pub fn grid(&self) -> Grid {
-        let mut grid = Grid::new([
+    pub fn grid(&self) -> Table {
+        let mut grid = Table::new([
             "model",
             "rank",
             "ranks",
@@ -72,8 +72,8 @@ impl Ranking {
     }
 
     /// The models with a number in each column, for a spreadsheet.
-    pub fn long(&self) -> Grid {
-        let mut grid = Grid::new([
+    pub fn long(&self) -> Table {
+        let mut grid = Table::new([
             "model",
             "rank",
             "rank_best",
@@ -116,7 +116,7 @@ impl Ranking {
         grid
     }
 
-    fn models_part(&self) -> Part {
+    fn models_part(&self) -> TableSection {
         let mut notes = vec!["win rate: a tie is half a win".to_owned()];
         notes.push(match self.ties {
             Some(ties) => format!(
@@ -138,7 +138,7 @@ impl Ranking {
         {
             notes.push("no model's rank is certain".to_owned());
         }
-        Part {
+        TableSection {
             title: "models, best first".to_owned(),
             grid: self.grid(),
             notes,
@@ -146,10 +146,10 @@ impl Ranking {
     }
 
     /// Wins, ties and losses of each against each.
-    fn matrix(&self) -> Part {
+    fn matrix(&self) -> TableSection {
         let mut head = vec!["row against column".to_owned()];
         head.extend(self.models.iter().map(|model| model.model.clone()));
-        let mut grid = Grid::new(head);
+        let mut grid = Table::new(head);
         for row in &self.models {
             let mut cells = vec![row.model.clone()];
             for column in &self.models {
@@ -166,15 +166,15 @@ impl Ranking {
             }
             grid.row(cells);
         }
-        Part {
+        TableSection {
             title: "win / tie / loss".to_owned(),
             grid,
             notes: Vec::new(),
         }
     }
 
-    fn differences(&self) -> Part {
-        let mut grid = Grid::new([
+    fn differences(&self) -> TableSection {
+        let mut grid = Table::new([
             "models",
             "difference",
             "95 % interval",
@@ -195,7 +195,7 @@ impl Ranking {
                 (duel.wins + duel.ties + duel.losses).to_string(),
             ]);
         }
-        Part {
+        TableSection {
             title: "every two models".to_owned(),
             grid,
             notes: vec![

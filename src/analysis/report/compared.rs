@@ -3,19 +3,21 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::judged::{Inputs, Judged};
-use crate::analysis::agreement::{Against, Agreement, Plan, agreement, compare, join};
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::{Entry, Target, Vote, What};
+use super::judged::{Inputs, JudgeReport};
+use crate::analysis::agreement::{
+    Agreement, AgreementConfig, JudgeComparison, agreement, compare, join,
+};
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::{LabelEntry, LabelValue, ScoreTarget, Vote};
 
 /// Two judges.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct JudgeAgreement {
     /// The first judge's orders beside the second's, as if that one were a rater; absent where they share no
     /// pair.
     pub orders: Option<Agreement>,
     /// Both beside the labels; absent without any.
-    pub against: Option<Against>,
+    pub against: Option<JudgeComparison>,
 }
 
 /// Compares two judges.
@@ -23,11 +25,15 @@ pub struct Compared {
 /// # Errors
 ///
 /// If statistics cannot be computed for want of memory of what was asked; not for want of shared pairs.
-pub(super) fn compared(first: &Judged, second: &Judged, inputs: &Inputs) -> Result<Compared> {
+pub(super) fn compared(
+    first: &JudgeReport,
+    second: &JudgeReport,
+    inputs: &Inputs,
+) -> Result<JudgeAgreement> {
     let target = inputs.target;
     let entries = votes(&second.verdicts, target);
     let shared = join(&first.verdicts, &entries, &second.verdicts.path).ok();
-    let plan = Plan {
+    let plan = AgreementConfig {
         bootstrap: inputs.bootstrap,
         on: vec![target],
         by: Vec::new(),
@@ -39,18 +45,18 @@ pub(super) fn compared(first: &Judged, second: &Judged, inputs: &Inputs) -> Resu
     let verdicts = (&first.verdicts, &second.verdicts);
     let against =
         of.and_then(|of| compare((verdicts.0, of), verdicts.1, target, inputs.bootstrap).ok());
-    Ok(Compared { orders, against })
+    Ok(JudgeAgreement { orders, against })
 }
 
 /// A judge's orders in the form of a rater's preferences.
-fn votes(verdicts: &Verdicts, target: Target) -> Vec<Entry> {
-    let entry = |verdict: &Verdict| {
-        Some(Entry {
+fn votes(verdicts: &Verdicts, target: ScoreTarget) -> Vec<LabelEntry> {
+    let entry = |verdict: &PairVerdict| {
+        Some(LabelEntry {
             line: verdict.line,
             case: verdict.case.clone(),
             rater: verdicts.name.clone(),
             target,
-            what: What::Preference {
+            what: LabelValue::Preference {
                 models: Some(verdict.pair.clone()),
                 vote: Vote::Order(verdict.order(target)?),
             },

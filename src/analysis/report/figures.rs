@@ -3,11 +3,11 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::audit::Audit;
-use super::compared::{Compared, compared};
-use super::judged::{Inputs, Judged};
+use super::audit::ReportAudit;
+use super::compared::{JudgeAgreement, compared};
+use super::judged::{Inputs, JudgeReport};
 use crate::analysis::verdicts::ScoreKind;
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 use crate::judging::run::manifest::Manifest;
 
 /// The version of this form. Fields are added, never renamed.
@@ -15,13 +15,13 @@ const SCHEMA: u32 = 1;
 
 /// All that is told but the cases.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ReportData {
     /// The version of this form.
     pub schema: u32,
     /// The version of this program.
     pub version: &'static str,
     /// What models are compared by.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Which of the judges' scores.
     pub scores: ScoreKind,
     /// Draws of the bootstrap.
@@ -29,22 +29,26 @@ pub struct Report {
     /// Its seed.
     pub seed: u64,
     /// The judges, in the order in which their records were named.
-    pub judges: Vec<Judged>,
+    pub judges: Vec<JudgeReport>,
     /// The first judge beside each of the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub compared: Vec<Compared>,
+    pub compared: Vec<JudgeAgreement>,
     /// What an audit found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit: Option<Audit>,
+    pub audit: Option<ReportAudit>,
 }
 
-impl Report {
+impl ReportData {
     /// The figures of some judges.
     ///
     /// # Errors
     ///
     /// If two judges cannot be compared.
-    pub fn of(judges: Vec<Judged>, audit: Option<Audit>, inputs: &Inputs) -> Result<Self> {
+    pub fn of(
+        judges: Vec<JudgeReport>,
+        audit: Option<ReportAudit>,
+        inputs: &Inputs,
+    ) -> Result<Self> {
         let mut both = Vec::new();
         if let Some((first, others)) = judges.split_first() {
             for other in others {

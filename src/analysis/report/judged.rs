@@ -6,22 +6,22 @@ use std::collections::HashMap;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::counts::Counts;
+use super::counts::RecordCounts;
 use super::groups::{GroupScores, groups};
 use super::histogram::{Histogram, histograms};
 use super::scores::{ModelScores, scores};
-use super::seen::Seen;
-use crate::analysis::agreement::{Agreement, Plan, Units, agreement};
-use crate::analysis::audit::{Evidence, Finding, Probe};
-use crate::analysis::calibration::ModelMean;
+use super::seen::RecordSummary;
+use crate::analysis::agreement::{Agreement, AgreementConfig, LabelledUnits, agreement};
+use crate::analysis::audit::{AuditVerdicts, Finding, Probe};
+use crate::analysis::calibration::CalibratedMean;
 use crate::analysis::ranking::{Ranking, ranking};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
 /// One judge's figures.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct JudgeReport {
     /// How it is called on the page.
     pub name: String,
     /// Its hash, as records have it.
@@ -29,7 +29,7 @@ pub struct Judged {
     /// The file of its records.
     pub records: String,
     /// How much it judged.
-    pub counts: Counts,
+    pub counts: RecordCounts,
     /// The models compared.
     pub ranking: Option<Ranking>,
     /// Their mean scores.
@@ -44,23 +44,23 @@ pub struct Judged {
     pub agreement: Option<Agreement>,
     /// Means on the scale of people; absent without a calibration.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibrated: Option<Vec<ModelMean>>,
+    pub calibrated: Option<Vec<CalibratedMean>>,
     /// The verdicts.
     #[serde(skip)]
     pub verdicts: Verdicts,
     /// The records.
     #[serde(skip)]
-    pub seen: Vec<Seen>,
+    pub seen: Vec<RecordSummary>,
     /// The labels, joined.
     #[serde(skip)]
-    pub units: Option<Units>,
+    pub units: Option<LabelledUnits>,
 }
 
 /// What is asked of every judge.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// What models are compared and ranked by.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Which of its scores.
     pub scores: ScoreKind,
     /// Fields of cases that make subgroups.
@@ -71,7 +71,7 @@ pub struct Inputs {
     pub labels: Option<String>,
 }
 
-impl Judged {
+impl JudgeReport {
     /// The figures of verdicts and their records, with labels where there are any.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ impl Judged {
     /// If a field that was asked for is in no case.
     pub fn of(
         verdicts: Verdicts,
-        seen: Vec<Seen>,
-        units: Option<Units>,
+        seen: Vec<RecordSummary>,
+        units: Option<LabelledUnits>,
         inputs: &Inputs,
     ) -> Result<Self> {
         let bootstrap = inputs.bootstrap;
@@ -88,19 +88,19 @@ impl Judged {
             .as_ref()
             .map(|units| agreed(&verdicts, units, inputs))
             .transpose()?;
-        let targets: Vec<Target> = Target::all().collect();
+        let targets: Vec<ScoreTarget> = ScoreTarget::all().collect();
         let any = verdicts.pairs.iter().any(|pair| pair.scores.is_some());
         let ranked = any
             .then(|| ranking(std::slice::from_ref(&verdicts), inputs.target, bootstrap))
             .transpose()?;
-        let evidence = Evidence::new(&verdicts, units.as_ref(), bootstrap);
+        let evidence = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
         let probes = Probe::ALL.into_iter().filter(|p| !p.judges_again());
         let leanings = probes.map(|probe| evidence.find(probe)).collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
             records: verdicts.path.display().to_string(),
-            counts: Counts::of(&seen),
+            counts: RecordCounts::of(&seen),
             ranking: ranked,
             models: scores(verdicts.pairs.iter(), &targets, bootstrap),
             histograms: histograms(&verdicts.pairs, inputs.target),
@@ -115,16 +115,16 @@ impl Judged {
     }
 
     /// The order that labels give to each verdict's pair on a target, by the place of the verdict.
-    pub(super) fn labelled(&self, target: Target) -> HashMap<usize, Ordering> {
+    pub(super) fn labelled(&self, target: ScoreTarget) -> HashMap<usize, Ordering> {
         labelled(self.units.as_ref(), target)
     }
 }
 
-fn agreed(verdicts: &Verdicts, units: &Units, inputs: &Inputs) -> Result<Agreement> {
-    let mut on: Vec<Target> = units.targets.keys().copied().collect();
+fn agreed(verdicts: &Verdicts, units: &LabelledUnits, inputs: &Inputs) -> Result<Agreement> {
+    let mut on: Vec<ScoreTarget> = units.targets.keys().copied().collect();
     // What models are ranked by comes first, and is told in full.
     on.sort_by_key(|target| *target != inputs.target);
-    let plan = Plan {
+    let plan = AgreementConfig {
         bootstrap: inputs.bootstrap,
         on,
         by: inputs.by.clone(),
@@ -132,7 +132,7 @@ fn agreed(verdicts: &Verdicts, units: &Units, inputs: &Inputs) -> Result<Agreeme
     agreement(verdicts, units, inputs.labels.clone(), &plan)
 }
 
-fn labelled(units: Option<&Units>, target: Target) -> HashMap<usize, Ordering> {
+fn labelled(units: Option<&LabelledUnits>, target: ScoreTarget) -> HashMap<usize, Ordering> {
     let of = units.and_then(|units| units.targets.get(&target));
     let pairs = of.into_iter().flat_map(|of| &of.pairs);
     pairs

@@ -1,13 +1,13 @@
 //! Cases worth a look: verdicts that flip, that the labels do not share, that judges do not share, and those that
 //! are missing.
 
-use super::browser::{Browser, Entry};
-use super::section::Block;
-use super::seen::Brief;
-use crate::analysis::agreement::Part;
-use crate::judging::judge::judgement::Order;
+use super::browser::{BrowserEntry, CaseBrowser};
+use super::section::SectionBlock;
+use super::seen::OutcomeSummary;
+use crate::analysis::agreement::TableSection;
+use crate::judging::judge::judgement::PairOrder;
 use crate::judging::summary::reason_name;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 use crate::support::text::plural;
 
 /// So many cases of a kind are listed; the browser has all.
@@ -15,12 +15,12 @@ const LISTED: usize = 20;
 
 /// A list of the first entries that satisfy something, with what is said of each.
 fn list(
-    browser: &Browser,
+    browser: &CaseBrowser,
     title: &str,
     head: &str,
-    told: impl Fn(&Entry) -> Option<String>,
-) -> Option<Block> {
-    let mut grid = Grid::new(["case", "models", head]);
+    told: impl Fn(&BrowserEntry) -> Option<String>,
+) -> Option<SectionBlock> {
+    let mut grid = Table::new(["case", "models", head]);
     let (mut places, mut all) = (Vec::new(), 0);
     for (place, entry) in browser.entries.iter().enumerate() {
         let Some(said) = told(entry) else { continue };
@@ -38,29 +38,29 @@ fn list(
             "the first {LISTED} of {all}; the list of cases has all"
         ));
     }
-    let part = Part {
+    let part = TableSection {
         title: format!("{title}: {}", plural(all as u64, "pair")),
         grid,
         notes,
     };
-    (all > 0).then_some(Block::Cases(part, places))
+    (all > 0).then_some(SectionBlock::Cases(part, places))
 }
 
 /// Which of two models an order prefers.
-pub(super) fn preferred(entry: &Entry, order: Order) -> String {
+pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
     let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
     match order {
-        Order::Greater => format!("{} better", model(0)),
-        Order::Equal => "a tie".to_owned(),
-        Order::Less => format!("{} better", model(1)),
+        PairOrder::Greater => format!("{} better", model(0)),
+        PairOrder::Equal => "a tie".to_owned(),
+        PairOrder::Less => format!("{} better", model(1)),
     }
 }
 
 /// The lists of one judge.
-pub(super) fn of_judge(browser: &Browser, judge: usize) -> Vec<Block> {
+pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
     let flips = list(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
-            Brief::Judged {
+            OutcomeSummary::Judged {
                 flip: Some(true),
                 order,
                 scores: [a, b],
@@ -84,18 +84,20 @@ pub(super) fn of_judge(browser: &Browser, judge: usize) -> Vec<Block> {
         .get(judge)?
         .as_ref()?
     {
-        Brief::Unscored { reason, message } => Some(format!("{}: {message}", reason_name(*reason))),
-        Brief::Judged { .. } => None,
+        OutcomeSummary::Unscored { reason, message } => {
+            Some(format!("{}: {message}", reason_name(*reason)))
+        }
+        OutcomeSummary::Judged { .. } => None,
     });
     [flips, labels, missing].into_iter().flatten().collect()
 }
 
 /// The pairs that two judges order differently.
 pub(super) fn of_judges(
-    browser: &Browser,
+    browser: &CaseBrowser,
     [first, second]: [usize; 2],
     names: &str,
-) -> Option<Block> {
+) -> Option<SectionBlock> {
     let title = format!("{names}: ordered differently");
     list(browser, &title, "first, second", |entry| {
         let (a, b) = (entry.order(first)?, entry.order(second)?);

@@ -1,7 +1,7 @@
 //! What a run found, on one page that a person opens, reads and sends on.
 //!
 //! Verdicts are read twice: slim, as statistics want them ([`crate::analysis::verdicts`]), and whole, as the browser of
-//! cases shows them ([`Seen`]). A [`Judged`] has all figures of one judge, a [`Report`] those of all judges;
+//! cases shows them ([`RecordSummary`]). A [`JudgeReport`] has all figures of one judge, a [`ReportData`] those of all judges;
 //! [`sections`] puts them into words, tables and charts, which a page and a Markdown file share.
 //!
 //! The page is one file without any network: data of cases are JSON that no text can break out of, the program
@@ -27,15 +27,15 @@ mod section;
 mod sections;
 mod seen;
 
-pub use audit::Audit;
-pub use browser::{Browser, Entry, Sides};
-pub use figures::Report;
+pub use audit::ReportAudit;
+pub use browser::{BrowserEntry, CaseBrowser, PairOrientation};
+pub use figures::ReportData;
 pub use html::page;
-pub use judged::{Inputs, Judged};
+pub use judged::{Inputs, JudgeReport};
 pub use markdown::markdown;
 pub use parquet::parquet;
-pub use pictures::{Pictures, Thumbs};
-pub use rows::{Cell, Kind, Rows};
-pub use section::{Block, Section};
+pub use pictures::{EmbeddedImages, Thumbs};
+pub use rows::{CellValue, ColumnType, VerdictTable};
+pub use section::{ReportSection, SectionBlock};
 pub use sections::sections;
-pub use seen::{Seen, read};
+pub use seen::{RecordSummary, read};

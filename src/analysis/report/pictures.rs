@@ -19,9 +19,9 @@ use image::{DynamicImage, RgbImage};
 use rayon::prelude::*;
 
 use crate::data::cases;
-use crate::data::cases::{ImageSource, OpenOptions};
-use crate::data::images::Images;
-use crate::judging::run::record::ImageStamp;
+use crate::data::cases::{ImageSource, SourceOptions};
+use crate::data::images::ImageReader;
+use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
 /// The longest side of a small picture, in pixels.
@@ -47,7 +47,7 @@ pub enum Thumbs {
 
 /// The pictures of a page.
 #[derive(Clone, Debug, Default)]
-pub struct Pictures {
+pub struct EmbeddedImages {
     /// Each as a data URI.
     pub uris: Vec<String>,
     /// The number of each entry's picture.
@@ -57,7 +57,7 @@ pub struct Pictures {
 }
 
 /// What a picture is: a hash, and of a DICOM image what was looked at.
-type Key = (Digest, String);
+type ImageKey = (Digest, String);
 
 impl Thumbs {
     /// How many bytes of data URIs a page holds at most.
@@ -70,9 +70,9 @@ impl Thumbs {
     }
 }
 
-impl Pictures {
+impl EmbeddedImages {
     /// The pictures of entries, whose images lie in the folder `root` or in the Parquet files there.
-    pub fn of(stamps: &[Option<ImageStamp>], root: &Path, thumbs: Thumbs) -> Self {
+    pub fn of(stamps: &[Option<ImageInfo>], root: &Path, thumbs: Thumbs) -> Self {
         let mut pictures = Self {
             places: vec![None; stamps.len()],
             ..Self::default()
@@ -80,8 +80,8 @@ impl Pictures {
         if thumbs == Thumbs::None {
             return pictures;
         }
-        let mut numbers: HashMap<Key, usize> = HashMap::new();
-        let mut wanted: Vec<(&ImageStamp, Digest)> = Vec::new();
+        let mut numbers: HashMap<ImageKey, usize> = HashMap::new();
+        let mut wanted: Vec<(&ImageInfo, Digest)> = Vec::new();
         let mut places = vec![None; stamps.len()];
         for (place, stamp) in places.iter_mut().zip(stamps) {
             let Some((stamp, hash)) = stamp.as_ref().and_then(|s| Some((s, s.sha256?))) else {
@@ -94,12 +94,12 @@ impl Pictures {
             }
             *place = Some(number);
         }
-        let embedded = Embedded::find(root, &wanted);
+        let embedded = ParquetImages::find(root, &wanted);
         let mut kept = Vec::with_capacity(wanted.len());
         let mut left = thumbs.budget();
         for group in wanted.chunks(GROUP) {
             let full = left == 0;
-            let make = |(stamp, hash): &(&ImageStamp, Digest)| {
+            let make = |(stamp, hash): &(&ImageInfo, Digest)| {
                 if full {
                     return Err(FULL.to_owned());
                 }
@@ -150,7 +150,7 @@ impl Pictures {
     }
 }
 
-fn view_key(stamp: &ImageStamp) -> String {
+fn view_key(stamp: &ImageInfo) -> String {
     stamp
         .view
         .map_or_else(String::new, |view| format!("{view:?}"))
@@ -158,9 +158,9 @@ fn view_key(stamp: &ImageStamp) -> String {
 
 /// One image as a data URI.
 fn picture(
-    stamp: &ImageStamp,
+    stamp: &ImageInfo,
     hash: Digest,
-    (root, embedded): (&Path, &Embedded),
+    (root, embedded): (&Path, &ParquetImages),
     thumbs: Thumbs,
 ) -> Result<String, String> {
     let encoded = |bytes: &[u8]| {
@@ -169,7 +169,7 @@ fn picture(
     if let Some(bytes) = embedded.0.get(&hash) {
         return encoded(bytes);
     }
-    let mut images = Images::new(root.to_owned(), Limits::default());
+    let mut images = ImageReader::new(root.to_owned(), Limits::default());
     let read = images.read(&ImageSource::File(root.join(&stamp.name)));
     let read = read.map_err(|_| "not found where the records name them".to_owned())?;
     if read.sha256 == hash {
@@ -227,17 +227,17 @@ fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> 
 }
 
 /// Images that lie in Parquet files, by their hash.
-struct Embedded(HashMap<Digest, Arc<[u8]>>);
+struct ParquetImages(HashMap<Digest, Arc<[u8]>>);
 
-impl Embedded {
+impl ParquetImages {
     /// Finds those that are wanted in the Parquet files of a folder, or in the one that the path is.
-    fn find(root: &Path, wanted: &[(&ImageStamp, Digest)]) -> Self {
+    fn find(root: &Path, wanted: &[(&ImageInfo, Digest)]) -> Self {
         let mut found = HashMap::new();
         let hashes: HashSet<Digest> = wanted.iter().map(|(_, hash)| *hash).collect();
         for file in parquet_files(root) {
-            let options = OpenOptions {
+            let options = SourceOptions {
                 min_responses: 0,
-                ..OpenOptions::default()
+                ..SourceOptions::default()
             };
             let Ok(source) = cases::open(&file, &options) else {
                 continue;

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::browser::{Browser, Entry};
-use super::figures::Report;
-use super::seen::Brief;
-use crate::analysis::verdicts::Verdict;
-use crate::data::labels::Target;
-use crate::judging::judge::judgement::Order;
+use super::browser::{BrowserEntry, CaseBrowser};
+use super::figures::ReportData;
+use super::seen::OutcomeSummary;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
+use crate::judging::judge::judgement::PairOrder;
 use crate::judging::summary::reason_name;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Texts.
     Text,
     /// Numbers.
@@ -26,7 +26,7 @@ pub enum Kind {
 
 /// A value; `None` in its place where it is absent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum CellValue {
     /// A text.
     Text(String),
     /// A number.
@@ -39,46 +39,46 @@ pub enum Cell {
 
 /// Columns with names and kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub struct VerdictTable {
     /// The names and kinds of the columns.
-    pub head: Vec<(String, Kind)>,
+    pub head: Vec<(String, ColumnType)>,
     /// The rows; each has as many cells as there are columns.
-    pub rows: Vec<Vec<Option<Cell>>>,
+    pub rows: Vec<Vec<Option<CellValue>>>,
 }
 
 /// The columns before the scores.
-const HEAD: [(&str, Kind); 19] = [
-    ("judge", Kind::Text),
-    ("judge_name", Kind::Text),
-    ("case", Kind::Text),
-    ("line", Kind::Whole),
-    ("model_a", Kind::Text),
-    ("model_b", Kind::Text),
-    ("status", Kind::Text),
-    ("reason", Kind::Text),
-    ("message", Kind::Text),
-    ("order", Kind::Text),
-    ("flip", Kind::Flag),
-    ("label", Kind::Text),
-    ("image", Kind::Text),
-    ("question", Kind::Text),
-    ("reference", Kind::Text),
-    ("answer_a", Kind::Text),
-    ("answer_b", Kind::Text),
-    ("words_a", Kind::Whole),
-    ("words_b", Kind::Whole),
+const HEAD: [(&str, ColumnType); 19] = [
+    ("judge", ColumnType::Text),
+    ("judge_name", ColumnType::Text),
+    ("case", ColumnType::Text),
+    ("line", ColumnType::Whole),
+    ("model_a", ColumnType::Text),
+    ("model_b", ColumnType::Text),
+    ("status", ColumnType::Text),
+    ("reason", ColumnType::Text),
+    ("message", ColumnType::Text),
+    ("order", ColumnType::Text),
+    ("flip", ColumnType::Flag),
+    ("label", ColumnType::Text),
+    ("image", ColumnType::Text),
+    ("question", ColumnType::Text),
+    ("reference", ColumnType::Text),
+    ("answer_a", ColumnType::Text),
+    ("answer_b", ColumnType::Text),
+    ("words_a", ColumnType::Whole),
+    ("words_b", ColumnType::Whole),
 ];
 
-impl Rows {
+impl VerdictTable {
     /// The rows of all judges.
-    pub fn of(report: &Report, browser: &Browser) -> Self {
-        let scores = Target::all()
-            .map(Target::key)
-            .flat_map(|key| ["a", "b"].map(|side| (format!("{key}_{side}"), Kind::Number)));
+    pub fn of(report: &ReportData, browser: &CaseBrowser) -> Self {
+        let scores = ScoreTarget::all()
+            .map(ScoreTarget::key)
+            .flat_map(|key| ["a", "b"].map(|side| (format!("{key}_{side}"), ColumnType::Number)));
         let head = HEAD.map(|(name, kind)| (name.to_owned(), kind));
         let mut rows = Vec::new();
         for (number, judge) in report.judges.iter().enumerate() {
-            let mut verdicts: HashMap<(&str, [&str; 2]), &Verdict> = HashMap::new();
+            let mut verdicts: HashMap<(&str, [&str; 2]), &PairVerdict> = HashMap::new();
             for verdict in &judge.verdicts.pairs {
                 verdicts.insert((&verdict.case, sorted(&verdict.pair)), verdict);
             }
@@ -102,15 +102,15 @@ impl Rows {
     }
 
     /// The rows as texts; what is absent is an empty one.
-    pub fn grid(&self) -> Grid {
-        let mut grid = Grid::new(self.head.iter().map(|(name, _)| name.clone()));
+    pub fn grid(&self) -> Table {
+        let mut grid = Table::new(self.head.iter().map(|(name, _)| name.clone()));
         for row in &self.rows {
             grid.row(row.iter().map(|cell| match cell {
                 None => String::new(),
-                Some(Cell::Text(text)) => text.clone(),
-                Some(Cell::Number(value)) => value.to_string(),
-                Some(Cell::Whole(value)) => value.to_string(),
-                Some(Cell::Flag(value)) => value.to_string(),
+                Some(CellValue::Text(text)) => text.clone(),
+                Some(CellValue::Number(value)) => value.to_string(),
+                Some(CellValue::Whole(value)) => value.to_string(),
+                Some(CellValue::Flag(value)) => value.to_string(),
             }));
         }
         grid
@@ -123,27 +123,27 @@ fn sorted(pair: &[String; 2]) -> [&str; 2] {
     names
 }
 
-fn text(text: &str) -> Cell {
-    Cell::Text(text.to_owned())
+fn text(text: &str) -> CellValue {
+    CellValue::Text(text.to_owned())
 }
 
-fn sign(order: Order) -> Cell {
+fn sign(order: PairOrder) -> CellValue {
     text(match order {
-        Order::Greater => ">",
-        Order::Equal => "=",
-        Order::Less => "<",
+        PairOrder::Greater => ">",
+        PairOrder::Equal => "=",
+        PairOrder::Less => "<",
     })
 }
 
 /// The columns of what was judged and what came of it.
-fn told(entry: &Entry, brief: &Brief) -> Vec<Option<Cell>> {
+fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> {
     let model = |side: usize| entry.models.get(side).map(|name| text(name));
     let [status, reason, message, order, flip] = match brief {
-        Brief::Judged { order, flip, .. } => {
-            let flip = flip.map(Cell::Flag);
+        OutcomeSummary::Judged { order, flip, .. } => {
+            let flip = flip.map(CellValue::Flag);
             [Some(text("judged")), None, None, Some(sign(*order)), flip]
         }
-        Brief::Unscored { reason, message } => {
+        OutcomeSummary::Unscored { reason, message } => {
             let reason = text(&reason_name(*reason));
             let told = Some(text(message));
             [Some(text("unscored")), Some(reason), told, None, None]
@@ -153,7 +153,7 @@ fn told(entry: &Entry, brief: &Brief) -> Vec<Option<Cell>> {
     let given = |value: &Option<String>| value.as_deref().map(text);
     vec![
         given(&entry.case),
-        i64::try_from(entry.line).ok().map(Cell::Whole),
+        i64::try_from(entry.line).ok().map(CellValue::Whole),
         model(0),
         model(1),
         status,
@@ -171,15 +171,15 @@ fn told(entry: &Entry, brief: &Brief) -> Vec<Option<Cell>> {
 }
 
 /// The columns of lengths and scores, on the sides on which the entry has its models.
-fn scored(entry: &Entry, verdict: Option<&Verdict>) -> Vec<Option<Cell>> {
+fn scored(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Option<CellValue>> {
     let turned = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
     let sides = if turned { [1, 0] } else { [0, 1] };
     let words = verdict.map(|v| v.words);
-    let count = |side: usize| i64::try_from(words?[side]).ok().map(Cell::Whole);
-    let mut cells: Vec<Option<Cell>> = sides.map(count).into();
-    for target in Target::all() {
+    let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Whole);
+    let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
+    for target in ScoreTarget::all() {
         let scores = verdict.and_then(|v| v.scores.as_ref()?.get(&target));
-        cells.extend(sides.map(|side| scores.map(|pair| Cell::Number(pair[side]))));
+        cells.extend(sides.map(|side| scores.map(|pair| CellValue::Number(pair[side]))));
     }
     cells
 }

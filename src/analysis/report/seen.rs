@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, anyhow};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::data::cases::{Lines, Reason};
-use crate::judging::judge::judgement::{Judgement, Marks, Order, OrderRecord};
-use crate::judging::run::record::{Outcome, Record, Subject};
+use crate::data::cases::{Lines, UnscoredReason};
+use crate::judging::judge::judgement::{PairOrder, RecordedOrder, RecordedVerdict, ScorePair};
+use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
 use crate::support::files::regular;
 
 /// So many lines are held at once.
@@ -20,13 +20,13 @@ const BATCH: usize = 1024;
 
 /// A record, its probabilities left behind.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct RecordSummary {
     /// Its line in the file of records.
     pub line: u64,
     /// What was judged.
-    pub subject: Subject,
+    pub subject: RecordSubject,
     /// What came of it.
-    pub brief: Brief,
+    pub brief: OutcomeSummary,
     /// The analyses and expected scores as JSON; `None` without a verdict.
     pub detail: Option<String>,
     /// Whether there are analyses, and not scores alone.
@@ -36,11 +36,11 @@ pub struct Seen {
 /// An outcome in a line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Brief {
+pub enum OutcomeSummary {
     /// A verdict.
     Judged {
         /// Which response is better.
-        order: Order,
+        order: PairOrder,
         /// The final scores.
         scores: [f64; 2],
         /// Their means under the judge's own probabilities.
@@ -51,7 +51,7 @@ pub enum Brief {
     /// None, and why.
     Unscored {
         /// The kind of failure.
-        reason: Reason,
+        reason: UnscoredReason,
         /// What was found.
         message: String,
     },
@@ -59,7 +59,7 @@ pub enum Brief {
 
 /// The combined scores and what each order gave, as the page shows them.
 #[derive(Serialize)]
-struct Detail<'a> {
+struct RecordDetail<'a> {
     aspects: BTreeMap<Aspect, [f64; 2]>,
     criteria: BTreeMap<Criterion, [f64; 2]>,
     orders: Vec<OrderDetail<'a>>,
@@ -69,13 +69,13 @@ struct Detail<'a> {
 #[derive(Serialize)]
 struct OrderDetail<'a> {
     swapped: bool,
-    criteria: BTreeMap<Criterion, Mark<'a>>,
-    conclusion: Mark<'a>,
+    criteria: BTreeMap<Criterion, ScoreDetail<'a>>,
+    conclusion: ScoreDetail<'a>,
 }
 
 /// Two marks; probabilities are those of the scores 0 to 5, in percent.
 #[derive(Serialize)]
-struct Mark<'a> {
+struct ScoreDetail<'a> {
     scores: [u8; 2],
     expected: [f64; 2],
     spread: [f64; 2],
@@ -93,7 +93,10 @@ struct Mark<'a> {
 /// # Errors
 ///
 /// If the file cannot be read, or a line is no record.
-pub fn read(path: &Path, mirrored: impl Fn(&Subject) -> bool + Sync) -> Result<Vec<Seen>> {
+pub fn read(
+    path: &Path,
+    mirrored: impl Fn(&RecordSubject) -> bool + Sync,
+) -> Result<Vec<RecordSummary>> {
     let place = || format!("records {} cannot be opened", path.display());
     let file = regular::open(path).with_context(place)?;
     let mut lines = Lines::new(BufReader::with_capacity(1 << 20, file));
@@ -111,9 +114,9 @@ pub fn read(path: &Path, mirrored: impl Fn(&Subject) -> bool + Sync) -> Result<V
                 format!("{}: not a whole record\n{hint}", place())
             })?;
             let mirror = mirrored(&record.subject);
-            Seen::of(record, *number, mirror).with_context(place)
+            RecordSummary::of(record, *number, mirror).with_context(place)
         };
-        let seen: Vec<Result<Option<Seen>>> = batch.par_iter().map(parse).collect();
+        let seen: Vec<Result<Option<RecordSummary>>> = batch.par_iter().map(parse).collect();
         for ((number, _), one) in batch.iter().zip(seen) {
             if one.is_err() && lines.is_torn(*number) {
                 continue;
@@ -123,7 +126,7 @@ pub fn read(path: &Path, mirrored: impl Fn(&Subject) -> bool + Sync) -> Result<V
     }
 }
 
-impl Seen {
+impl RecordSummary {
     fn of(record: Record, line: u64, mirror: bool) -> Result<Option<Self>> {
         let Record {
             mut subject,
@@ -135,22 +138,22 @@ impl Seen {
             subject.responses = subject.responses.map(turned);
         }
         Ok(Some(match outcome {
-            Outcome::Noted { .. } => return Ok(None),
-            Outcome::Unscored(unscored) => Self {
+            RecordOutcome::Noted { .. } => return Ok(None),
+            RecordOutcome::Unscored(unscored) => Self {
                 line,
                 subject,
-                brief: Brief::Unscored {
+                brief: OutcomeSummary::Unscored {
                     reason: unscored.reason,
                     message: unscored.message,
                 },
                 detail: None,
                 analysed: false,
             },
-            Outcome::Judged(judgement) => {
-                let turn = Turn(mirror);
+            RecordOutcome::Judged(judgement) => {
+                let turn = PairSwap(mirror);
                 let detail = serde_json::to_string(&turn.detail(&judgement))
                     .context("cannot write a verdict as json")?;
-                let said = |order: &OrderRecord| order.conclusion.analyses.is_some();
+                let said = |order: &RecordedOrder| order.conclusion.analyses.is_some();
                 Self {
                     line,
                     subject,
@@ -169,9 +172,9 @@ fn turned<T>([a, b]: [T; 2]) -> [T; 2] {
 
 /// Whether pairs of values are turned round.
 #[derive(Clone, Copy)]
-struct Turn(bool);
+struct PairSwap(bool);
 
-impl Turn {
+impl PairSwap {
     fn pair<T>(self, pair: [T; 2]) -> [T; 2] {
         if self.0 { turned(pair) } else { pair }
     }
@@ -180,10 +183,10 @@ impl Turn {
         of.iter().map(|(k, pair)| (*k, self.pair(*pair))).collect()
     }
 
-    fn brief(self, judgement: &Judgement) -> Brief {
+    fn brief(self, judgement: &RecordedVerdict) -> OutcomeSummary {
         let order = Ordering::from(judgement.order);
         let order = if self.0 { order.reverse() } else { order };
-        Brief::Judged {
+        OutcomeSummary::Judged {
             order: order.into(),
             scores: self.pair(judgement.scores),
             expected: self.pair(judgement.expected),
@@ -191,16 +194,16 @@ impl Turn {
         }
     }
 
-    fn detail(self, judgement: &Judgement) -> Detail<'_> {
+    fn detail(self, judgement: &RecordedVerdict) -> RecordDetail<'_> {
         let order = |order| self.order(order);
-        Detail {
+        RecordDetail {
             aspects: self.all(&judgement.aspects),
             criteria: self.all(&judgement.criteria),
             orders: judgement.orders.iter().map(order).collect(),
         }
     }
 
-    fn order(self, order: &OrderRecord) -> OrderDetail<'_> {
+    fn order(self, order: &RecordedOrder) -> OrderDetail<'_> {
         let criteria = order.aspects.values().flatten();
         OrderDetail {
             swapped: order.swapped != self.0,
@@ -211,10 +214,10 @@ impl Turn {
         }
     }
 
-    fn mark(self, marks: &Marks, whole: bool) -> Mark<'_> {
+    fn mark(self, marks: &ScorePair, whole: bool) -> ScoreDetail<'_> {
         let percent = |p: [f64; 6]| p.map(|p| (100.0 * p).round().clamp(0.0, 100.0) as u8);
         let analyses = marks.analyses.as_ref();
-        Mark {
+        ScoreDetail {
             scores: self.pair(marks.scores),
             expected: self.pair(marks.expected),
             spread: self.pair(marks.spread),

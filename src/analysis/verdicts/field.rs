@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::verdict::Verdict;
+use super::verdict::PairVerdict;
 
 /// Subgroups that data sets tell of, each with the names of its field in different sets.
 const DIMENSIONS: [(&str, &[&str]); 6] = [
@@ -27,7 +27,7 @@ const LENGTHS: [(usize, &str); 4] = [
 
 /// The subgroups of verdicts: name, and the field that tells it. A field with one value throughout, or
 /// a value of its own for almost every case, makes no subgroups.
-pub fn dimensions(verdicts: &[Verdict]) -> Vec<(String, String)> {
+pub fn dimensions(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, fields) in DIMENSIONS {
         for field in fields.iter().filter(|field| varies(verdicts, field)) {
@@ -43,7 +43,7 @@ pub fn dimensions(verdicts: &[Verdict]) -> Vec<(String, String)> {
     found
 }
 
-fn varies(verdicts: &[Verdict], field: &str) -> bool {
+fn varies(verdicts: &[PairVerdict], field: &str) -> bool {
     let mut values: Vec<String> = Vec::new();
     for value in verdicts.iter().filter_map(|v| v.field(field)) {
         if !values.contains(&value) {
@@ -56,7 +56,7 @@ fn varies(verdicts: &[Verdict], field: &str) -> bool {
     values.len() > 1
 }
 
-impl Verdict {
+impl PairVerdict {
     /// A field's value as text, where it is one value.
     pub fn field(&self, name: &str) -> Option<String> {
         match self.meta.get(name)? {

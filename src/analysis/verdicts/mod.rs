@@ -7,4 +7,4 @@ mod verdict;
 
 pub use field::{dimensions, length_bin, words};
 pub use read::{Verdicts, of_records, read};
-pub use verdict::{Presented, ScoreKind, Scores, Verdict};
+pub use verdict::{OrderScores, PairVerdict, ScoreKind, TargetScoreMap};

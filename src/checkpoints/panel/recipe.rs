@@ -12,16 +12,16 @@ use super::files::PanelFiles;
 use super::members_file::MembersFile;
 use super::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::hub::{Downloads, HubStamp};
-use crate::checkpoints::panel::member::{Member, MemberTokenizer, Sight};
-use crate::checkpoints::published::Source;
-use crate::checkpoints::store::weights::{Checkpoint, Library};
-use crate::support::device::Place;
+use crate::checkpoints::panel::member::{Member, MemberTokenizer, VisionSetup};
+use crate::checkpoints::published::CheckpointSource;
+use crate::checkpoints::store::weights::{Checkpoint, WeightFiles};
+use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::advised;
 
 /// How the members are asked.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Asking {
+pub(crate) struct PromptConfig {
     /// The panel's name in tables and records.
     pub name: String,
     /// The prompt layout.
@@ -35,9 +35,9 @@ pub(crate) struct Asking {
 }
 
 /// Everything that a panel is put together from.
-pub(crate) struct Recipe {
+pub(crate) struct PanelDefinition {
     /// How the members are asked.
-    pub asking: Asking,
+    pub asking: PromptConfig,
     /// The four members, in the order of [`MEMBERS`].
     pub members: Vec<Member>,
     /// Hashes of everything that can move a verdict.
@@ -74,15 +74,19 @@ fn called(path: &Path, is_file: bool) -> String {
     id.or(own).unwrap_or_default()
 }
 
-impl Recipe {
+impl PanelDefinition {
     /// Reads all that a panel is made of.
-    pub(crate) fn read(files: &PanelFiles, place: &Place, downloads: Downloads) -> Result<Self> {
+    pub(crate) fn read(
+        files: &PanelFiles,
+        place: &Placement,
+        downloads: Downloads,
+    ) -> Result<Self> {
         let recipe = Self::of_files(files, place, downloads);
         recipe.map_err(|error| advised(error, AGAIN))
     }
 
-    fn of_files(files: &PanelFiles, place: &Place, downloads: Downloads) -> Result<Self> {
-        let mut library = Library::new(place, downloads);
+    fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
+        let mut library = WeightFiles::new(place, downloads);
         let mut recipe = match files {
             PanelFiles::Embedded | PanelFiles::Folder(_) => Self::own(files, &mut library)?,
             PanelFiles::Members(path) => {
@@ -91,7 +95,7 @@ impl Recipe {
                 Self::published(file.asking(path), &sources, &mut library)?
             }
             PanelFiles::Checkpoint(folder) => {
-                let source = Source::plain(folder.clone());
+                let source = CheckpointSource::plain(folder.clone());
                 let asking = MembersFile::default_asking(called(folder, source.is_gguf()));
                 Self::published(asking, &MEMBERS.map(|_| source.clone()), &mut library)?
             }
@@ -112,7 +116,7 @@ impl Recipe {
     }
 
     /// A folder with a `panel.toml`, or the embedded one.
-    fn own(files: &PanelFiles, library: &mut Library) -> Result<Self> {
+    fn own(files: &PanelFiles, library: &mut WeightFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text)
             .context("it is not UTF-8")
@@ -141,7 +145,7 @@ impl Recipe {
             members.push(Member {
                 origin: files.describe(PANEL_FILE),
                 kind: "acem3".to_owned(),
-                sight: Some(Sight {
+                sight: Some(VisionSetup {
                     processor: spec.processor.clone(),
                     pinpoints: None,
                     vision: spec.model.vision.clone(),
@@ -156,7 +160,7 @@ impl Recipe {
             });
         }
         Ok(Self {
-            asking: Asking {
+            asking: PromptConfig {
                 leads: spec.leads(),
                 name: spec.name,
                 layout: spec.layout,
@@ -170,7 +174,11 @@ impl Recipe {
     }
 
     /// Published checkpoints.
-    fn published(asking: Asking, sources: &[Source], library: &mut Library) -> Result<Self> {
+    fn published(
+        asking: PromptConfig,
+        sources: &[CheckpointSource],
+        library: &mut WeightFiles,
+    ) -> Result<Self> {
         let mut hashes = BTreeMap::new();
         let mut members: Vec<Member> = Vec::new();
         for (i, (name, source)) in MEMBERS.iter().zip(sources).enumerate() {

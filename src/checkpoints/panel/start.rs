@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
 
 use super::files::PanelFiles;
-use super::recipe::{MEMBERS, Recipe};
+use super::recipe::{MEMBERS, PanelDefinition};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::store::weights::Checkpoint;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
 /// Four members of one shape that see, with their words and weights.
-pub struct Start {
+pub struct InitialModel {
     /// The shape of a member.
     pub model: ModelConfig,
     /// How images are prepared.
@@ -36,14 +36,14 @@ pub struct Start {
     members: Vec<Checkpoint>,
 }
 
-impl Start {
+impl InitialModel {
     /// Reads a panel or checkpoint to the CPU.
     ///
     /// # Errors
     /// Files that cannot be read, members that differ in anything but their weights, and members that do
     /// not see or see images in tiles.
     pub fn read(files: &PanelFiles, downloads: Downloads) -> Result<Self> {
-        let recipe = Recipe::read(files, &Place::cpu(), downloads)?;
+        let recipe = PanelDefinition::read(files, &Placement::cpu(), downloads)?;
         let hashes = serde_json::to_vec(&recipe.hashes).context("cannot write hashes")?;
         let (first, others) = recipe.members.split_first().context("no members")?;
         for (other, name) in others.iter().zip(&MEMBERS[1..]) {

@@ -99,12 +99,12 @@ const HARMLESS: [&str; 88] = [
 ];
 
 /// The fields of one object, and where it stands in the file.
-pub(crate) struct Fields {
+pub(crate) struct ConfigFields {
     place: String,
     left: Map<String, Value>,
 }
 
-impl Fields {
+impl ConfigFields {
     /// The fields of an object at a place such as `text_config.`, or at the top.
     pub(crate) fn new(place: &str, left: Map<String, Value>) -> Self {
         Self {
@@ -199,7 +199,7 @@ mod tests {
     fn what_is_not_known_is_an_error_unless_it_is_ignored() {
         assert!(HARMLESS.is_sorted());
         let map = serde_json::json!({"use_cache": true, "logit_softcap": 30.0, "other": null});
-        let fields = || Fields::new("", map.as_object().cloned().unwrap_or_default());
+        let fields = || ConfigFields::new("", map.as_object().cloned().unwrap_or_default());
         let error = fields().finish(&[]).unwrap_err().to_string();
         assert!(error.contains("logit_softcap is 30.0"), "{error}");
         assert!(fields().finish(&["logit_softcap".to_owned()]).is_ok());

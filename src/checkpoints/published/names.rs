@@ -16,7 +16,7 @@ const OUTPUT: &str = "lm_head.weight";
 
 /// How tensors are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum CheckpointLayout {
     /// A language model of transformers.
     Plain,
     /// LLaVA's own code: the language model's names, with the projector and often the tower beside.
@@ -26,7 +26,7 @@ pub(super) enum Layout {
     Hub,
 }
 
-impl Layout {
+impl CheckpointLayout {
     /// The crates' name of a tensor. One that no layer knows keeps its name, so that it is found to
     /// be of no use; `None` for the eyes of a member that shall not see.
     pub(super) fn rename(self, name: &str, text_only: bool) -> Option<String> {
@@ -154,14 +154,17 @@ mod tests {
             ("model.image_newline", "model.image_newline"),
         ];
         for (theirs, ours) in pairs {
-            assert_eq!(Layout::Hub.rename(theirs, false).as_deref(), Some(ours));
+            assert_eq!(
+                CheckpointLayout::Hub.rename(theirs, false).as_deref(),
+                Some(ours)
+            );
         }
         let tower = "model.vision_tower.vision_tower.vision_model.embeddings.class_embedding";
         assert_eq!(
-            Layout::Original.rename(tower, false).as_deref(),
+            CheckpointLayout::Original.rename(tower, false).as_deref(),
             Some("model.vision_tower.vision_model.embeddings.class_embedding")
         );
-        assert_eq!(Layout::Original.rename(tower, true), None);
+        assert_eq!(CheckpointLayout::Original.rename(tower, true), None);
         let names = ["vision_model.embeddings.patch_embedding.weight"];
         let renaming = Renaming::find(acem3_vision::Layout::Siglip, names).unwrap();
         let name = |name| tower_name(&renaming, name);

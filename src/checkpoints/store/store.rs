@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
-use super::encoding::Encoding;
-use crate::support::device::Place;
+use super::encoding::TensorEncoding;
+use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
 /// Rows of blocks that are looked through at once.
@@ -18,16 +18,16 @@ const ROWS: usize = 256;
 
 /// What makes two stored tensors the same: bytes, type and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Identity {
+pub(crate) struct TensorIdentity {
     /// The hash of the bytes in the file.
     pub digest: Digest,
     /// The type in the file.
-    pub encoding: Encoding,
+    pub encoding: TensorEncoding,
     /// The shape.
     pub shape: Vec<usize>,
 }
 
-impl Identity {
+impl TensorIdentity {
     /// Number of values.
     pub(crate) fn parameters(&self) -> usize {
         self.shape.iter().product()
@@ -41,9 +41,9 @@ impl Identity {
 
 /// A tensor with where it came from.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredTensor {
     /// What it is.
-    pub identity: Arc<Identity>,
+    pub identity: Arc<TensorIdentity>,
     /// Its values in f32, whatever the type in the file, or a matrix in the type of the store; a
     /// matrix of blocks on the CPU as the bytes of its rows.
     pub values: Tensor,
@@ -52,14 +52,14 @@ pub(crate) struct Stored {
 }
 
 /// The tensors of all members.
-pub(crate) struct Store {
-    place: Place,
-    kept: HashMap<Arc<Identity>, Tensor>,
+pub(crate) struct TensorStore {
+    place: Placement,
+    kept: HashMap<Arc<TensorIdentity>, Tensor>,
 }
 
-impl Store {
+impl TensorStore {
     /// An empty store whose tensors lie at a place.
-    pub(crate) fn new(place: &Place) -> Self {
+    pub(crate) fn new(place: &Placement) -> Self {
         Self {
             place: place.clone(),
             kept: HashMap::new(),
@@ -71,11 +71,11 @@ impl Store {
         &mut self,
         (file, name): (&Arc<str>, &str),
         bytes: &[u8],
-        encoding: impl Into<Encoding>,
+        encoding: impl Into<TensorEncoding>,
         shape: &[usize],
-    ) -> Result<Stored> {
+    ) -> Result<StoredTensor> {
         let encoding = encoding.into();
-        let identity = Arc::new(Identity {
+        let identity = Arc::new(TensorIdentity {
             digest: Digest::of(bytes),
             encoding,
             shape: shape.to_vec(),
@@ -85,7 +85,9 @@ impl Store {
         } else {
             let context = || format!("tensor `{name}`");
             let values = match (encoding, shape) {
-                (Encoding::Blocks(blocks), &[rows, columns]) if self.place.device.is_cpu() => {
+                (TensorEncoding::Blocks(blocks), &[rows, columns])
+                    if self.place.device.is_cpu() =>
+                {
                     packed(name, bytes, blocks, (rows, columns)).with_context(context)?
                 }
                 _ => {
@@ -97,7 +99,7 @@ impl Store {
             self.kept.insert(identity.clone(), values.clone());
             values
         };
-        Ok(Stored {
+        Ok(StoredTensor {
             identity,
             values,
             file: file.clone(),
@@ -130,7 +132,9 @@ fn packed(
     blocks: GgmlDType,
     (rows, columns): (usize, usize),
 ) -> Result<Tensor> {
-    if Encoding::Blocks(blocks).bytes(&[rows, columns]) != Some(bytes.len()) || bytes.is_empty() {
+    if TensorEncoding::Blocks(blocks).bytes(&[rows, columns]) != Some(bytes.len())
+        || bytes.is_empty()
+    {
         bail!(
             "{} bytes are not {rows} rows of {columns} values",
             bytes.len()
@@ -145,7 +149,7 @@ fn packed(
 }
 
 /// The values of a tensor in f32, on the CPU.
-fn values(bytes: &[u8], encoding: Encoding, shape: &[usize]) -> Result<Tensor> {
+fn values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
     if encoding.bytes(shape) != Some(bytes.len()) {
         bail!(
             "{} bytes are not those of the shape {shape:?} in {}",
@@ -154,15 +158,15 @@ fn values(bytes: &[u8], encoding: Encoding, shape: &[usize]) -> Result<Tensor> {
         );
     }
     let values = match encoding {
-        Encoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {
+        TensorEncoding::Plain(dtype @ (DType::F32 | DType::F16 | DType::BF16 | DType::F64)) => {
             Tensor::from_raw_buffer(bytes, dtype, shape, &Device::Cpu)?.to_dtype(DType::F32)?
         }
-        Encoding::Blocks(blocks) => {
+        TensorEncoding::Blocks(blocks) => {
             let bytes = Cow::Borrowed(bytes);
             let storage = QStorage::from_data(bytes, &Device::Cpu, blocks)?;
             QTensor::new(storage, shape)?.dequantize(&Device::Cpu)?
         }
-        Encoding::Plain(dtype) => bail!(
+        TensorEncoding::Plain(dtype) => bail!(
             "it is of type {}, expected f32, f16 or bf16\n\
              hint: quantised weights of this kind are not read; use the original checkpoint",
             dtype.as_str()

@@ -11,39 +11,39 @@ use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
 use candle_nn::var_builder::SimpleBackend;
 
-use super::encoding::Encoding;
-use super::store::{Identity, Store, Stored};
+use super::encoding::TensorEncoding;
+use super::store::{StoredTensor, TensorIdentity, TensorStore};
 use crate::checkpoints::gguf;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::safetensors;
 use crate::checkpoints::torch;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
 /// A file's hash and tensors.
-pub(crate) type Opened = Arc<(Digest, Vec<(String, Stored)>)>;
+pub(crate) type FileTensors = Arc<(Digest, Vec<(String, StoredTensor)>)>;
 
 /// Weight files, each read once however many members name it.
-pub(crate) struct Library {
+pub(crate) struct WeightFiles {
     /// Where checkpoints that are only named come from.
     pub downloads: Downloads,
-    store: Store,
-    opened: HashMap<PathBuf, Opened>,
+    store: TensorStore,
+    opened: HashMap<PathBuf, FileTensors>,
 }
 
-impl Library {
+impl WeightFiles {
     /// Nothing read yet.
-    pub(crate) fn new(place: &Place, downloads: Downloads) -> Self {
+    pub(crate) fn new(place: &Placement, downloads: Downloads) -> Self {
         Self {
             downloads,
-            store: Store::new(place),
+            store: TensorStore::new(place),
             opened: HashMap::new(),
         }
     }
 
     /// The hash and tensors of a file of a panel's folder.
-    fn of_panel(&mut self, files: &PanelFiles, name: &str) -> Result<Opened> {
+    fn of_panel(&mut self, files: &PanelFiles, name: &str) -> Result<FileTensors> {
         let known = PathBuf::from(name);
         if let Some(opened) = self.opened.get(&known) {
             return Ok(opened.clone());
@@ -57,7 +57,7 @@ impl Library {
     }
 
     /// The hash and tensors of a checkpoint's file, buffers that are no weights left out.
-    pub(crate) fn of_checkpoint(&mut self, path: &Path) -> Result<Opened> {
+    pub(crate) fn of_checkpoint(&mut self, path: &Path) -> Result<FileTensors> {
         let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some(opened) = self.opened.get(&known) {
             return Ok(opened.clone());
@@ -84,8 +84,8 @@ impl Library {
     pub(crate) fn of_gguf(
         &mut self,
         path: &Path,
-        place: impl Fn(&gguf::Info) -> Result<gguf::Place>,
-    ) -> Result<Opened> {
+        place: impl Fn(&gguf::Info) -> Result<gguf::TensorPlacement>,
+    ) -> Result<FileTensors> {
         let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some(opened) = self.opened.get(&known) {
             return Ok(opened.clone());
@@ -99,7 +99,7 @@ impl Library {
 
 /// The tensors of one checkpoint file, in f32 on the CPU, buffers left out.
 pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
-    let opened = Library::new(&Place::cpu(), Downloads::default()).of_checkpoint(path)?;
+    let opened = WeightFiles::new(&Placement::cpu(), Downloads::default()).of_checkpoint(path)?;
     let tensors = opened.1.iter();
     Ok(tensors
         .map(|(name, stored)| (name.clone(), stored.values.clone()))
@@ -119,7 +119,7 @@ pub(crate) struct Checkpoint {
     /// Whose it is, as messages name it: `expression member`.
     pub(crate) name: String,
     /// The tensors.
-    pub(crate) tensors: BTreeMap<String, Stored>,
+    pub(crate) tensors: BTreeMap<String, StoredTensor>,
     used: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -143,7 +143,7 @@ impl Checkpoint {
         name: &str,
         files: &PanelFiles,
         names: &[String],
-        library: &mut Library,
+        library: &mut WeightFiles,
     ) -> Result<(Self, BTreeMap<String, Digest>)> {
         let mut checkpoint = Self::of_member(name);
         let mut hashes = BTreeMap::new();
@@ -169,7 +169,7 @@ impl Checkpoint {
     pub(crate) fn digest(&self) -> Digest {
         let mut text = String::new();
         for (name, stored) in &self.tensors {
-            let Identity {
+            let TensorIdentity {
                 digest,
                 encoding,
                 shape,
@@ -181,7 +181,7 @@ impl Checkpoint {
     }
 
     /// Adds a tensor of a new name.
-    pub(crate) fn add(&mut self, name: &str, stored: Stored) -> Result<()> {
+    pub(crate) fn add(&mut self, name: &str, stored: StoredTensor) -> Result<()> {
         let file = stored.file.clone();
         match self.tensors.insert(name.to_owned(), stored) {
             Some(_) => bail!(
@@ -213,7 +213,7 @@ impl Checkpoint {
 
     /// Whether both hold equal tensors under names that begin so, and the same names.
     pub(crate) fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
-        let under = |c: &Self| -> Vec<(String, Arc<Identity>)> {
+        let under = |c: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
             let all = c
                 .tensors
                 .iter()
@@ -252,10 +252,10 @@ pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
 }
 
 /// A tensor's own name where `name` asks for its blocks (`Matrix::load`), and their type.
-fn asked(name: &str) -> Option<(&str, Encoding)> {
+fn asked(name: &str) -> Option<(&str, TensorEncoding)> {
     BLOCKS.iter().find_map(|(blocks, ending)| {
         let own = name.strip_suffix(ending)?.strip_suffix('.')?;
-        Some((own, Encoding::Blocks(*blocks)))
+        Some((own, TensorEncoding::Blocks(*blocks)))
     })
 }
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use anyhow::{Context, Result, bail};
 use candle::DType;
 
-use super::pickle::{Id, Pickle, Value};
+use super::pickle::{Id, Pickle, PickleValue};
 
 /// A tensor as a view into a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct TensorView {
     /// Its name.
     pub name: String,
     /// The storage's name in the archive.
@@ -22,7 +22,7 @@ pub(super) struct View {
     offset: usize,
 }
 
-impl View {
+impl TensorView {
     /// Its bytes in a storage of `len` bytes.
     pub(super) fn range(&self, len: usize) -> Result<Range<usize>> {
         let each = self.dtype.size_in_bytes();
@@ -44,14 +44,14 @@ impl View {
 }
 
 /// The tensors of a state dict.
-pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<View>> {
+pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
     let pickle = Pickle::read(bytes)?;
-    let Value::Dict(items) = pickle.root() else {
+    let PickleValue::Dict(items) = pickle.root() else {
         bail!("it is no table of tensors")
     };
     let mut views = Vec::new();
     for (key, value) in items {
-        let Value::Text(name) = pickle.get(*key) else {
+        let PickleValue::Text(name) = pickle.get(*key) else {
             bail!("a tensor has no name")
         };
         let view = view(&pickle, name, *value).with_context(|| format!("`{name}`"))?;
@@ -60,17 +60,17 @@ pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<View>> {
     Ok(views)
 }
 
-fn view(pickle: &Pickle, name: &str, value: Id) -> Result<View> {
-    let Value::Call(callee, arguments) = pickle.get(value) else {
+fn view(pickle: &Pickle, name: &str, value: Id) -> Result<TensorView> {
+    let PickleValue::Call(callee, arguments) = pickle.get(value) else {
         bail!("it is no tensor")
     };
     let arguments = tuple(pickle, *arguments)?;
     match pickle.get(*callee) {
         // A parameter's first argument is its tensor, which is not a parameter again.
-        Value::Global(f) if f == "torch._utils._rebuild_parameter" => {
+        PickleValue::Global(f) if f == "torch._utils._rebuild_parameter" => {
             let inner = *arguments.first().context("a parameter without a tensor")?;
             match pickle.get(inner) {
-                Value::Call(callee, arguments) if is_tensor(pickle, *callee) => {
+                PickleValue::Call(callee, arguments) if is_tensor(pickle, *callee) => {
                     rebuilt(pickle, name, tuple(pickle, *arguments)?)
                 }
                 _ => bail!("it is no parameter"),
@@ -82,12 +82,12 @@ fn view(pickle: &Pickle, name: &str, value: Id) -> Result<View> {
 }
 
 fn is_tensor(pickle: &Pickle, callee: Id) -> bool {
-    matches!(pickle.get(callee), Value::Global(f) if f == "torch._utils._rebuild_tensor_v2")
+    matches!(pickle.get(callee), PickleValue::Global(f) if f == "torch._utils._rebuild_tensor_v2")
 }
 
 /// The arguments are storage, offset, shape, strides and more that moves no value
 /// (`_rebuild_tensor_v2` in PyTorch's `_utils.py`).
-fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<View> {
+fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
     let [storage, offset, shape, strides, ..] = arguments else {
         bail!("it has {} of the four parts of a tensor", arguments.len())
     };
@@ -104,7 +104,7 @@ fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<View> {
     if shape.len() != strides.len() {
         bail!("it has {} sizes and {} strides", shape.len(), strides.len());
     }
-    Ok(View {
+    Ok(TensorView {
         name: name.to_owned(),
         storage,
         dtype,
@@ -115,17 +115,17 @@ fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<View> {
 
 /// The name and type of a storage: `('storage', torch.FloatStorage, '0', 'cpu', 12)`.
 fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
-    let Value::Persistent(id) = pickle.get(id) else {
+    let PickleValue::Persistent(id) = pickle.get(id) else {
         bail!("its storage is not in the archive")
     };
-    let parts: Vec<&Value> = tuple(pickle, *id)?
+    let parts: Vec<&PickleValue> = tuple(pickle, *id)?
         .iter()
         .map(|id| pickle.get(*id))
         .collect();
     let [
-        Value::Text(kind),
-        Value::Global(class),
-        Value::Text(name),
+        PickleValue::Text(kind),
+        PickleValue::Global(class),
+        PickleValue::Text(name),
         ..,
     ] = parts.as_slice()
     else {
@@ -149,7 +149,7 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
 
 fn tuple(pickle: &Pickle, id: Id) -> Result<&[Id]> {
     match pickle.get(id) {
-        Value::Tuple(items) => Ok(items),
+        PickleValue::Tuple(items) => Ok(items),
         _ => bail!("a part that should be a tuple is none"),
     }
 }
@@ -157,7 +157,7 @@ fn tuple(pickle: &Pickle, id: Id) -> Result<&[Id]> {
 fn sizes(pickle: &Pickle, id: Id) -> Result<Vec<usize>> {
     // `torch.Size` is a tuple that is called.
     let items = match pickle.get(id) {
-        Value::Call(_, arguments) => match tuple(pickle, *arguments)? {
+        PickleValue::Call(_, arguments) => match tuple(pickle, *arguments)? {
             [only] => tuple(pickle, *only)?,
             _ => bail!("a size that is none"),
         },
@@ -168,7 +168,7 @@ fn sizes(pickle: &Pickle, id: Id) -> Result<Vec<usize>> {
 
 fn size(pickle: &Pickle, id: Id) -> Result<usize> {
     match pickle.get(id) {
-        Value::Int(n) => usize::try_from(*n).context("a size is negative"),
+        PickleValue::Int(n) => usize::try_from(*n).context("a size is negative"),
         _ => bail!("a size is no number"),
     }
 }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_view_beyond_its_storage_is_an_error() -> Result<()> {
-        let view = View {
+        let view = TensorView {
             name: "w".to_owned(),
             storage: "0".to_owned(),
             dtype: DType::F16,
@@ -188,7 +188,7 @@ mod tests {
         };
         assert_eq!(view.range(14)?, 2..14);
         assert!(view.range(13).is_err());
-        let huge = View {
+        let huge = TensorView {
             shape: vec![usize::MAX, 2],
             ..view
         };

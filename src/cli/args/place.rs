@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Args;
 
-use crate::support::device::{DeviceChoice, DtypeChoice, Place};
+use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
 
 /// Where a panel computes, and how its weights are kept there.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct PlaceFlags {
+pub struct DeviceArgs {
     /// Where to compute: auto, cpu, cuda or cuda:1
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
@@ -17,9 +17,9 @@ pub struct PlaceFlags {
     pub dtype: DtypeChoice,
 }
 
-impl PlaceFlags {
+impl DeviceArgs {
     /// Open the device and choose the data type.
-    pub fn open(self) -> Result<Place> {
-        Place::open(self.device, self.dtype)
+    pub fn open(self) -> Result<Placement> {
+        Placement::open(self.device, self.dtype)
     }
 }

@@ -3,12 +3,12 @@
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::PlaceFlags;
+use super::DeviceArgs;
 use crate::checkpoints::hub::HubFlags;
 
 /// The flags of commands that judge.
 #[derive(Args, Clone, Debug)]
-pub struct SeatFlags {
+pub struct JudgePanelArgs {
     /// The panel that judges: its folder, the folder of a published checkpoint (LLaVA, Llama,
     /// Mistral, Qwen2) or the .gguf file of one (text alone), a .toml file that names four, or `owner/name[@revision]` on the hub; without
     /// it, the small one inside this program
@@ -19,7 +19,7 @@ pub struct SeatFlags {
     pub hub: HubFlags,
     /// Where it computes.
     #[command(flatten)]
-    pub place: PlaceFlags,
+    pub place: DeviceArgs,
     /// How many pairs are judged at once; it moves the speed and the memory, never a verdict
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -5,7 +5,7 @@ use clap::Args;
 
 /// How DICOM images are looked at.
 #[derive(Args, Clone, Debug)]
-pub struct ViewFlags {
+pub struct DicomArgs {
     /// The grey values of DICOM images: CENTER,WIDTH in the units of the file, auto (all of the
     /// frame), file (the file's own), or the name of a window of the file; what is named holds for
     /// all images of a run, and objects without it are unscored
@@ -23,7 +23,7 @@ pub struct ViewFlags {
     pub frame: Option<u32>,
 }
 
-impl ViewFlags {
+impl DicomArgs {
     /// The view they ask for.
     pub fn view(&self) -> View {
         View {

@@ -2,15 +2,15 @@
 
 use crate::checkpoints::hub::{Downloads, HubStamp};
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::SeatFlags;
+use crate::cli::args::JudgePanelArgs;
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::ScriptedJudge;
-use crate::judging::panel::{Bench, Options, Panel};
+use crate::judging::panel::{JudgeOptions, Panel, PanelJudge};
 use crate::support::terminal::verbosity::Verbosity;
 
 /// The judge, and what was taken from the hub for it.
 pub(super) fn load_judge(
-    seat: &SeatFlags,
+    seat: &JudgePanelArgs,
     verbosity: Verbosity,
 ) -> anyhow::Result<(Box<dyn Judge>, Vec<HubStamp>)> {
     let named = seat.panel.as_deref();
@@ -23,8 +23,8 @@ pub(super) fn load_judge(
     let files = PanelFiles::locate(named, &mut downloads)?;
     let panel = Panel::load(&files, seat.scores_only, &place, downloads)?;
     let hub = panel.hub().to_vec();
-    let options = Options {
+    let options = JudgeOptions {
         single_order: seat.single_order,
     };
-    Ok((Box::new(Bench::new(panel, options)), hub))
+    Ok((Box::new(PanelJudge::new(panel, options)), hub))
 }

@@ -7,7 +7,7 @@ use super::python_json;
 
 /// An answer as its line gives it.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct AnswerLine {
     /// The question it answers.
     pub(super) question: String,
     /// The answer, perhaps empty.
@@ -18,7 +18,7 @@ pub(super) struct Line {
 
 /// What is wrong with a line, and what can be made out in it all the same.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct MalformedAnswer {
     /// The question it answers.
     pub(super) question: Option<String>,
     /// The model it names.
@@ -28,15 +28,15 @@ pub(super) struct Broken {
 }
 
 /// Reads a line.
-pub(super) fn read(line: &str) -> Result<Line, Broken> {
-    parse(line).map_err(|fault| Broken {
+pub(super) fn read(line: &str) -> Result<AnswerLine, MalformedAnswer> {
+    parse(line).map_err(|fault| MalformedAnswer {
         question: id_in_broken(line, "question_id"),
         model: id_in_broken(line, "model_id"),
         fault,
     })
 }
 
-fn parse(line: &str) -> Result<Line, String> {
+fn parse(line: &str) -> Result<AnswerLine, String> {
     let value = python_json::read(line).map_err(|error| {
         let reason = python_json::reason(&error);
         format!("broken JSON in column {}: {reason}", error.column())
@@ -77,7 +77,7 @@ fn parse(line: &str) -> Result<Line, String> {
     if model.as_deref() == Some("") {
         return Err("field `model_id` is empty, expected the name of a model".into());
     }
-    Ok(Line {
+    Ok(AnswerLine {
         question,
         text,
         model,

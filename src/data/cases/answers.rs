@@ -10,24 +10,24 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::answer::{self, Broken};
-use super::case::{Loss, Problem, Response};
+use super::answer::{self, MalformedAnswer};
+use super::case::{InputProblem, ProblemScope, Response};
 use super::layout::{files, stem};
 use super::lines::Lines;
-use super::unusable::Unusable;
+use super::unusable::UnusableLines;
 use crate::support::files::regular;
 
 /// The answers of all files, by question.
 #[derive(Default)]
-pub(super) struct Answers {
+pub(super) struct AnswerIndex {
     /// Model names in the order of their first answer.
     models: Vec<String>,
     files: Vec<Arc<Path>>,
-    by_question: HashMap<String, Vec<Answer>>,
-    unusable: Unusable,
+    by_question: HashMap<String, Vec<IndexedAnswer>>,
+    unusable: UnusableLines,
 }
 
-struct Answer {
+struct IndexedAnswer {
     model: usize,
     file: usize,
     line: u64,
@@ -36,14 +36,14 @@ struct Answer {
 
 /// A response that a case should have and has not.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct MissingResponse {
     /// Its model.
     pub(super) model: String,
     /// Why.
     pub(super) message: String,
 }
 
-impl Answers {
+impl AnswerIndex {
     /// Reads files and folders of `.jsonl` files, in the order given (a folder's by name).
     ///
     /// # Errors
@@ -107,11 +107,11 @@ impl Answers {
         let file = self.files.len();
         self.files.push(path.into());
         let mut seen: Vec<usize> = Vec::new();
-        let mut broken: Vec<(u64, Broken)> = Vec::new();
+        let mut broken: Vec<(u64, MalformedAnswer)> = Vec::new();
         for (line, text) in Lines::new(BufReader::new(opened)) {
             let read = match text {
                 Ok(text) => answer::read(&text),
-                Err(fault) => Err(Broken {
+                Err(fault) => Err(MalformedAnswer {
                     question: None,
                     model: None,
                     fault,
@@ -124,7 +124,7 @@ impl Answers {
                         seen.push(model);
                     }
                     let text = read.text;
-                    let answer = Answer {
+                    let answer = IndexedAnswer {
                         model,
                         file,
                         line,
@@ -164,7 +164,7 @@ impl Answers {
         })
     }
 
-    fn add(&mut self, question: &str, answer: Answer) -> Result<(), String> {
+    fn add(&mut self, question: &str, answer: IndexedAnswer) -> Result<(), String> {
         match self.by_question.entry(question.to_owned()) {
             Entry::Vacant(slot) => {
                 slot.insert(vec![answer]);
@@ -186,7 +186,7 @@ impl Answers {
         Ok(())
     }
 
-    fn found(&self, keys: &[String]) -> &[Answer] {
+    fn found(&self, keys: &[String]) -> &[IndexedAnswer] {
         let found = keys.iter().find_map(|key| self.by_question.get(key));
         found.map(Vec::as_slice).unwrap_or_default()
     }
@@ -194,7 +194,11 @@ impl Answers {
     /// Adds the answers to the question known under one of `keys`, and tells which are lost: those
     /// stand among the responses with an empty text. A case that came with responses of its own
     /// needs no answer; another needs one of every model.
-    pub(super) fn attach(&mut self, keys: &[String], responses: &mut Vec<Response>) -> Vec<Lost> {
+    pub(super) fn attach(
+        &mut self,
+        keys: &[String],
+        responses: &mut Vec<Response>,
+    ) -> Vec<MissingResponse> {
         let own: Vec<String> = responses.iter().map(|r| r.model.clone()).collect();
         let mut lost = Vec::new();
         for (index, model) in self.models.clone().into_iter().enumerate() {
@@ -221,7 +225,7 @@ impl Answers {
                         }
                     };
                     let model = model.clone();
-                    lost.push(Lost { model, message });
+                    lost.push(MissingResponse { model, message });
                     String::new()
                 }
             };
@@ -231,11 +235,11 @@ impl Answers {
     }
 
     /// The lines that could not be used.
-    pub(super) fn unusable(&mut self) -> &mut Unusable {
+    pub(super) fn unusable(&mut self) -> &mut UnusableLines {
         &mut self.unusable
     }
 
-    fn empty(&self, model: &str, answer: &Answer) -> String {
+    fn empty(&self, model: &str, answer: &IndexedAnswer) -> String {
         let file = self.files.get(answer.file).map(|f| name(f));
         format!(
             "the answer of model {model} is empty ({} line {})",
@@ -259,13 +263,13 @@ impl Answers {
 }
 
 /// A line of an answers file that cannot be used.
-fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> Problem {
-    Problem {
-        loss: Loss::Response {
+fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> InputProblem {
+    InputProblem {
+        loss: ProblemScope::Response {
             model: None,
             pairs: Box::default(),
         },
-        ..Problem::parse(path, line, question, fault)
+        ..InputProblem::parse(path, line, question, fault)
     }
 }
 
@@ -275,7 +279,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn fault_of(model: &str, problem: &Problem) -> String {
+fn fault_of(model: &str, problem: &InputProblem) -> String {
     let (file, line) = (name(&problem.file), problem.line);
     let perhaps = if problem.id.is_none() { "perhaps " } else { "" };
     let fault = &problem.message;
@@ -287,7 +291,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn attach(answers: &mut Answers, key: &str) -> (Vec<Response>, Vec<String>) {
+    fn attach(answers: &mut AnswerIndex, key: &str) -> (Vec<Response>, Vec<String>) {
         let mut responses = Vec::new();
         let lost = answers.attach(&[key.to_owned()], &mut responses);
         (responses, lost.into_iter().map(|l| l.message).collect())
@@ -306,7 +310,7 @@ mod tests {
                  {\"question_id\": 2.0, \"text\": \" \"}\r\n{\"question_id\": 3, \"text\": \"x\"}";
         fs::write(dir.path().join("a.jsonl"), a).unwrap();
         fs::write(dir.path().join("notes.txt"), "not answers").unwrap();
-        let mut answers = Answers::read(&[dir.path().to_path_buf()]).unwrap();
+        let mut answers = AnswerIndex::read(&[dir.path().to_path_buf()]).unwrap();
         assert_eq!(answers.unusable().leftover(), []);
         assert_eq!((answers.count(), answers.files().count()), (5, 2));
         let (responses, lost) = attach(&mut answers, "1");
@@ -332,7 +336,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("b.jsonl");
         fs::write(&path, "{\"question_id\": 1, \"text\": \"no\"}\n").unwrap();
-        let mut answers = Answers::read(&[path]).unwrap();
+        let mut answers = AnswerIndex::read(&[path]).unwrap();
         let own = |model: &str| {
             vec![Response {
                 model: model.into(),
@@ -364,7 +368,7 @@ mod tests {
             "{\"question_id\": 1, \"text\": \"b\"}",
         ];
         fs::write(&path, lines.join("\n")).unwrap();
-        let mut answers = Answers::read(&[path]).unwrap();
+        let mut answers = AnswerIndex::read(&[path]).unwrap();
         let repeated = answers.unusable().repetitions(&["1".to_owned()]);
         assert_eq!((repeated.len(), repeated[0].line), (1, 8));
         assert!(repeated[0].message.contains("line 1"), "{}", repeated[0]);
@@ -377,6 +381,6 @@ mod tests {
             .collect();
         let expected = [(3, "-"), (4, "-"), (5, "3"), (6, "4"), (7, "5")];
         assert_eq!(seen, expected);
-        assert!(Answers::read(&[dir.path().join("none.jsonl")]).is_err());
+        assert!(AnswerIndex::read(&[dir.path().join("none.jsonl")]).is_err());
     }
 }

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::case::{Labels, Response};
+use super::case::{CaseLabels, Response};
 
 /// A case on disk. Other fields are allowed and copied to the records.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct CaseLine {
     pub reference: Option<String>,
     /// Known scores of the responses.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<Labels>,
+    pub labels: Option<CaseLabels>,
     /// Subgroup fields, such as modality or organ.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "Option<Map<String, Value>>")]
@@ -49,7 +49,7 @@ enum CaseId {
 
 impl CaseLine {
     /// Returns the JSON Schema of a line of `cases.jsonl`.
-    pub fn json_schema() -> Schema {
+    pub fn line_schema() -> Schema {
         let settings = SchemaSettings::draft2020_12();
         settings.into_generator().into_root_schema_for::<Self>()
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::answers::Answers;
-use super::case::{Case, Loss, Problem, Response};
+use super::answers::AnswerIndex;
+use super::case::{Case, InputProblem, ProblemScope, Response};
 use super::labels;
-use super::loose::{Loose, check_own, leave_out};
-use super::met::Met;
-use super::source::{Entry, OpenOptions};
+use super::loose::{RemovedResponse, check_own, leave_out};
+use super::met::AnswerMatchCounts;
+use super::source::{CaseResult, SourceOptions};
 
 /// A case as it stands in its file, before the answers join it.
 pub(super) struct Draft {
@@ -28,33 +28,33 @@ pub(super) struct Draft {
 }
 
 /// What a reader yields.
-pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, Problem>> + Send>;
+pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, InputProblem>> + Send>;
 
 /// Makes cases of drafts.
-pub(super) struct Assembly {
-    answers: Answers,
+pub(super) struct CaseAssembler {
+    answers: AnswerIndex,
     min_responses: usize,
     with_reference: bool,
     /// The line on which an id was first used. Ids are kept as short digests: 16 bytes a case.
     seen: HashMap<[u8; 16], u64>,
     /// How many answers have met their case.
-    pub(super) met: Met,
+    pub(super) met: AnswerMatchCounts,
 }
 
-impl Assembly {
+impl CaseAssembler {
     /// An assembly that draws on `answers`.
-    pub(super) fn new(answers: Answers, options: &OpenOptions) -> Self {
+    pub(super) fn new(answers: AnswerIndex, options: &SourceOptions) -> Self {
         Self {
             answers,
             min_responses: options.min_responses,
             with_reference: options.with_reference,
             seen: HashMap::new(),
-            met: Met::default(),
+            met: AnswerMatchCounts::default(),
         }
     }
 
     /// The answers of files.
-    pub(super) fn answers(&self) -> &Answers {
+    pub(super) fn answers(&self) -> &AnswerIndex {
         &self.answers
     }
 
@@ -74,12 +74,12 @@ impl Assembly {
     }
 
     /// The lines of answers that could not be used and that no case missed.
-    pub(super) fn leftover(&mut self) -> Vec<Problem> {
+    pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
         self.answers.unusable().leftover()
     }
 
     /// The case of a draft behind the problems of its responses, or the problem of all of it.
-    pub(super) fn finish(&mut self, draft: Draft) -> Vec<Entry> {
+    pub(super) fn finish(&mut self, draft: Draft) -> Vec<CaseResult> {
         let Draft {
             mut case,
             keys,
@@ -91,12 +91,12 @@ impl Assembly {
         let own = !models.is_empty();
         models.retain(|model| !model.trim().is_empty());
         models.extend(self.models().into_iter().filter(|_| !own));
-        let problem = |case: &Case, fault, loss| Problem {
+        let problem = |case: &Case, fault, loss| InputProblem {
             loss,
-            ..Problem::parse(&file, case.line, Some(case.id.clone()), fault)
+            ..InputProblem::parse(&file, case.line, Some(case.id.clone()), fault)
         };
         let completed = self.complete(&mut case, &keys, &mut faults);
-        let told = faults.into_iter().map(|message| Loose {
+        let told = faults.into_iter().map(|message| RemovedResponse {
             message,
             model: None,
             pairs: Box::default(),
@@ -106,16 +106,22 @@ impl Assembly {
             Err(fault) => (Vec::new(), Some(fault)),
         };
         let entries = told.chain(lost).map(
-            |Loose {
+            |RemovedResponse {
                  message,
                  model,
                  pairs,
-             }| Err(problem(&case, message, Loss::Response { model, pairs })),
+             }| {
+                Err(problem(
+                    &case,
+                    message,
+                    ProblemScope::Response { model, pairs },
+                ))
+            },
         );
         let repeated = self.answers.unusable().repetitions(&keys);
-        let mut entries: Vec<Entry> = repeated.into_iter().map(Err).chain(entries).collect();
+        let mut entries: Vec<CaseResult> = repeated.into_iter().map(Err).chain(entries).collect();
         entries.push(match end {
-            Some(fault) => Err(problem(&case, fault, Loss::Case(models))),
+            Some(fault) => Err(problem(&case, fault, ProblemScope::Case(models))),
             None => Ok(case),
         });
         entries
@@ -128,7 +134,7 @@ impl Assembly {
         case: &mut Case,
         keys: &[String],
         faults: &mut Vec<String>,
-    ) -> Result<Vec<Loose>, String> {
+    ) -> Result<Vec<RemovedResponse>, String> {
         if let Some(first) = self.first_use(case) {
             return Err(format!(
                 "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
@@ -249,16 +255,16 @@ mod tests {
         }
     }
 
-    fn assembly(with_reference: bool) -> Assembly {
-        let options = OpenOptions {
+    fn assembly(with_reference: bool) -> CaseAssembler {
+        let options = SourceOptions {
             with_reference,
-            ..OpenOptions::default()
+            ..SourceOptions::default()
         };
-        Assembly::new(Answers::default(), &options)
+        CaseAssembler::new(AnswerIndex::default(), &options)
     }
 
     /// The last entry: the case, or why there is none.
-    fn finish(assembly: &mut Assembly, draft: Draft) -> Entry {
+    fn finish(assembly: &mut CaseAssembler, draft: Draft) -> CaseResult {
         assembly.finish(draft).pop().unwrap()
     }
 
@@ -320,7 +326,7 @@ mod tests {
     fn one_empty_response_costs_its_pairs_only() {
         let texts = [("a", "yes"), ("b", ""), ("c", "no"), ("d", " ")];
         let mut draft = draft("x", 5, &texts);
-        draft.case.labels = Some(crate::data::cases::Labels {
+        draft.case.labels = Some(crate::data::cases::CaseLabels {
             last: Some(vec![1.0, 2.0, 3.0, 4.0]),
             ..Default::default()
         });
@@ -328,7 +334,7 @@ mod tests {
         let [Err(b), Err(d), Ok(case)] = entries.as_slice() else {
             panic!("{entries:?}")
         };
-        let pairs = |p: &Problem| p.pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
+        let pairs = |p: &InputProblem| p.pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
         assert_eq!(pairs(b), ["ab", "bc", "bd"]);
         assert_eq!(pairs(d), ["ad", "cd"]);
         assert_eq!(

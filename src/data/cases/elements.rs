@@ -10,14 +10,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result as Opened};
 use serde::de::DeserializeOwned;
 
-use super::case::Problem;
+use super::case::InputProblem;
 use super::ident::{id_in_broken, id_text};
 use super::lines::LONGEST;
 use super::python_json;
 use crate::support::files::regular;
 
 /// A row of an array file, with its line.
-pub(super) type Numbered<T> = Result<(u64, T), Problem>;
+pub(super) type NumberedRow<T> = Result<(u64, T), InputProblem>;
 
 /// The rows of a file that is an array of `T`, whose ids are in the field `id`.
 ///
@@ -26,15 +26,15 @@ pub(super) type Numbered<T> = Result<(u64, T), Problem>;
 pub(super) fn rows<T: DeserializeOwned>(
     path: &Path,
     id: &'static str,
-) -> Opened<impl Iterator<Item = Numbered<T>> + use<T>> {
+) -> Opened<impl Iterator<Item = NumberedRow<T>> + use<T>> {
     let opened =
         regular::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let file: Arc<Path> = path.into();
     Ok(
         Elements::new(BufReader::new(opened)).map(move |(line, element)| {
-            let bytes = element.map_err(|fault| Problem::parse(&file, line, None, fault))?;
+            let bytes = element.map_err(|fault| InputProblem::parse(&file, line, None, fault))?;
             let broken = |id, e: serde_json::Error| {
-                Problem::parse(
+                InputProblem::parse(
                     &file,
                     line,
                     id,
@@ -55,11 +55,11 @@ pub(super) fn rows<T: DeserializeOwned>(
 pub(super) struct Elements<R> {
     reader: R,
     line: u64,
-    state: State,
+    state: ArrayState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ArrayState {
     Start,
     Inside,
     Ended,
@@ -71,7 +71,7 @@ impl<R: BufRead> Elements<R> {
         Self {
             reader,
             line: 1,
-            state: State::Start,
+            state: ArrayState::Start,
         }
     }
 
@@ -109,7 +109,7 @@ impl<R: BufRead> Elements<R> {
         let mut start = self.line;
         loop {
             let Some(byte) = self.byte().map_err(unreadable)? else {
-                self.state = State::Ended;
+                self.state = ArrayState::Ended;
                 return Err("the file ends within the array".into());
             };
             if quoted {
@@ -120,7 +120,7 @@ impl<R: BufRead> Elements<R> {
                     b'"' => quoted = true,
                     b'{' | b'[' => depth += 1,
                     b']' if depth == 0 => {
-                        self.state = State::Ended;
+                        self.state = ArrayState::Ended;
                         return Ok((!bytes.is_empty()).then_some((start, bytes)));
                     }
                     b',' if depth == 0 => return Ok(Some((start, bytes))),
@@ -134,7 +134,7 @@ impl<R: BufRead> Elements<R> {
             }
             bytes.push(byte);
             if bytes.len() > LONGEST {
-                self.state = State::Ended;
+                self.state = ArrayState::Ended;
                 return Err(format!("the element is longer than {LONGEST} bytes"));
             }
         }
@@ -146,20 +146,20 @@ impl<R: BufRead> Iterator for Elements<R> {
     type Item = (u64, Result<Vec<u8>, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.state == State::Start {
+        if self.state == ArrayState::Start {
             if let Err(fault) = self.open() {
-                self.state = State::Ended;
+                self.state = ArrayState::Ended;
                 return Some((self.line, Err(fault)));
             }
-            self.state = State::Inside;
+            self.state = ArrayState::Inside;
         }
-        if self.state == State::Ended {
+        if self.state == ArrayState::Ended {
             return None;
         }
         match self.element() {
             Ok(found) => found.map(|(line, bytes)| (line, Ok(bytes))),
             Err(fault) => {
-                self.state = State::Ended;
+                self.state = ArrayState::Ended;
                 Some((self.line, Err(fault)))
             }
         }

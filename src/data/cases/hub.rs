@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde_json::Map;
 
-use super::case::{Case, ImageSource, Problem};
+use super::case::{Case, ImageSource, InputProblem};
 use super::draft::{Draft, Drafts};
 use super::layout::stem;
-use super::parquet::{Row, Rows};
+use super::parquet::{VqaRow, VqaRows};
 
 /// The cases of the shards of one split, in order. The row index, by which answers name their
 /// question, counts through all of them.
@@ -17,9 +17,9 @@ pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
     let mut before = 0;
     let mut opened = Vec::new();
     for path in shards {
-        let rows = Rows::open(path)?;
+        let rows = VqaRows::open(path)?;
         let total = rows.total();
-        opened.push((before, rows, Shard::new(path)));
+        opened.push((before, rows, ParquetShard::new(path)));
         before += total;
     }
     Ok(Box::new(opened.into_iter().flat_map(
@@ -31,17 +31,17 @@ pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
 pub(super) fn count(shards: &[PathBuf]) -> Result<u64> {
     shards
         .iter()
-        .map(|path| Ok(Rows::open(path)?.total()))
+        .map(|path| Ok(VqaRows::open(path)?.total()))
         .sum()
 }
 
-struct Shard {
+struct ParquetShard {
     file: Arc<Path>,
     stem: String,
     dataset: String,
 }
 
-impl Shard {
+impl ParquetShard {
     fn new(path: &Path) -> Self {
         Self {
             file: path.into(),
@@ -50,9 +50,9 @@ impl Shard {
         }
     }
 
-    fn draft(&self, index: u64, row: Result<Row, String>) -> Result<Draft, Problem> {
+    fn draft(&self, index: u64, row: Result<VqaRow, String>) -> Result<Draft, InputProblem> {
         let id = format!("{}-{index}", self.stem);
-        let problem = |fault| Problem::parse(&self.file, index + 1, Some(id.clone()), fault);
+        let problem = |fault| InputProblem::parse(&self.file, index + 1, Some(id.clone()), fault);
         let row = row.map_err(problem)?;
         let name = row.path.unwrap_or_else(|| id.clone());
         let image = row.image.map(|bytes| ImageSource::Bytes {
@@ -118,7 +118,7 @@ fn dataset_of(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parquet::tests::{Cells, write};
+    use super::super::parquet::tests::{ParquetCells, write};
     use super::*;
 
     #[test]
@@ -126,14 +126,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("Path-VQA").join("data");
         std::fs::create_dir_all(&folder).unwrap();
-        let named: Cells = [
+        let named: ParquetCells = [
             Some(b"jpeg"),
             Some(b"a.jpg"),
             Some(b"is it?"),
             Some(b"Yes."),
         ];
-        let bare: Cells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
-        let blind: Cells = [None, None, Some(b"what?"), None];
+        let bare: ParquetCells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
+        let blind: ParquetCells = [None, None, Some(b"what?"), None];
         let shards = [folder.join("test-0.parquet"), folder.join("test-1.parquet")];
         write(&shards[0], &[&[named, bare]]);
         write(&shards[1], &[&[bare, blind]]);

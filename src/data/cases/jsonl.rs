@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-use super::case::{Case, ImageSource, Loss, Problem, Response};
+use super::case::{Case, ImageSource, InputProblem, ProblemScope, Response};
 use super::draft::{Draft, Drafts};
 use super::ident::{id_in_broken, id_text, kind};
 use super::labels;
@@ -26,7 +26,7 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     Ok(Box::new(Lines::new(BufReader::new(opened)).map(
         move |(line, text)| {
             let parsed = text
-                .map_err(Fault::from)
+                .map_err(LineError::from)
                 .and_then(|text| parse(&text, &file));
             match parsed {
                 Ok((case, faults)) => {
@@ -39,9 +39,9 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
                         wanted: true,
                     })
                 }
-                Err(fault) => Err(Problem {
-                    loss: Loss::Case(fault.models),
-                    ..Problem::parse(&file, line, fault.id, fault.message)
+                Err(fault) => Err(InputProblem {
+                    loss: ProblemScope::Case(fault.models),
+                    ..InputProblem::parse(&file, line, fault.id, fault.message)
                 }),
             }
         },
@@ -64,13 +64,13 @@ fn open(path: &Path) -> Result<File> {
 
 /// Why a line is no case, with what can still be told of it.
 #[derive(Debug, Default)]
-struct Fault {
+struct LineError {
     id: Option<String>,
     models: Vec<String>,
     message: String,
 }
 
-impl From<String> for Fault {
+impl From<String> for LineError {
     fn from(message: String) -> Self {
         Self {
             message,
@@ -80,17 +80,17 @@ impl From<String> for Fault {
 }
 
 /// A case with what is wrong with parts of it that no verdict needs.
-fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), Fault> {
-    let value = python_json::read(line).map_err(|e| Fault {
+fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
+    let value = python_json::read(line).map_err(|e| LineError {
         id: id_in_broken(line, "id"),
-        ..Fault::from(broken(&e))
+        ..LineError::from(broken(&e))
     })?;
     let Value::Object(fields) = value else {
         let message = format!("the line is {}, expected an object", kind(&value));
         return Err(message.into());
     };
     let models = models(fields.get("responses"));
-    let fault = |id: Option<&String>, message: String| Fault {
+    let fault = |id: Option<&String>, message: String| LineError {
         id: id.cloned(),
         models: models.clone(),
         message,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use acem3_experts::{Aspect, Criterion};
 use serde_json::{Map, Value};
 
-use super::case::Labels;
+use super::case::CaseLabels;
 use super::ident::kind;
 
 /// Labels from JSON. An unknown name is an error: a misspelt criterion would silently not count.
-pub(crate) fn parse(value: Value) -> Result<Labels, String> {
-    let mut labels = Labels::default();
+pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
+    let mut labels = CaseLabels::default();
     for (key, value) in object(value, "labels")? {
         match key.as_str() {
             "final" if value.is_null() => {}
@@ -37,7 +37,7 @@ pub(super) fn left_out(fault: &str) -> String {
 }
 
 /// Checks that there is one score per response.
-pub(super) fn check(labels: &Labels, responses: usize) -> Result<(), String> {
+pub(super) fn check(labels: &CaseLabels, responses: usize) -> Result<(), String> {
     let last = labels.last.iter().map(|s| ("final", s));
     let aspects = labels.aspects.iter().map(|(a, s)| (a.key(), s));
     let criteria = labels.criteria.iter().map(|(c, s)| (c.key(), s));
@@ -55,7 +55,7 @@ pub(super) fn check(labels: &Labels, responses: usize) -> Result<(), String> {
 }
 
 /// Leaves the scores of the responses that are kept.
-pub(super) fn keep(labels: &mut Labels, kept: &[bool]) {
+pub(super) fn keep(labels: &mut CaseLabels, kept: &[bool]) {
     let all = labels.last.iter_mut();
     let all = all.chain(labels.aspects.values_mut());
     for scores in all.chain(labels.criteria.values_mut()) {

@@ -1,11 +1,11 @@
 //! Responses that cannot be judged, and the case without them.
 
-use super::answers::Lost;
+use super::answers::MissingResponse;
 use super::case::{Case, Response};
 use super::labels;
 
 /// A response or another part that is left out.
-pub(super) struct Loose {
+pub(super) struct RemovedResponse {
     /// What is wrong with it.
     pub(super) message: String,
     /// The model whose response it is.
@@ -15,7 +15,7 @@ pub(super) struct Loose {
 }
 
 /// Takes the lost responses out of a case, with their labels.
-pub(super) fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
+pub(super) fn leave_out(case: &mut Case, lost: Vec<MissingResponse>) -> Vec<RemovedResponse> {
     let gone = |model: &String| lost.iter().position(|l| l.model == *model);
     let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
     let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); lost.len()];
@@ -32,7 +32,7 @@ pub(super) fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
         labels::keep(labels, &kept);
     }
     case.responses.retain(|r| gone(&r.model).is_none());
-    let loose = |(lost, pairs): (Lost, Vec<_>)| Loose {
+    let loose = |(lost, pairs): (MissingResponse, Vec<_>)| RemovedResponse {
         message: lost.message,
         model: Some(lost.model.into()),
         pairs: pairs.into(),
@@ -41,7 +41,7 @@ pub(super) fn leave_out(case: &mut Case, lost: Vec<Lost>) -> Vec<Loose> {
 }
 
 /// Checks the responses that came with the case; those without an answer are lost.
-pub(super) fn check_own(responses: &[Response]) -> Result<Vec<Lost>, String> {
+pub(super) fn check_own(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
     let mut lost = Vec::new();
     for (index, response) in responses.iter().enumerate() {
         let (number, model) = (index + 1, &response.model);
@@ -63,7 +63,7 @@ pub(super) fn check_own(responses: &[Response]) -> Result<Vec<Lost>, String> {
                  hint: each response needs {{\"model\", \"text\"}}; its pairs are left out"
             );
             let model = model.clone();
-            lost.push(Lost { model, message });
+            lost.push(MissingResponse { model, message });
         }
     }
     Ok(lost)

@@ -1,11 +1,11 @@
 //! Cases from files: what people bring, read as a stream.
 //!
-//! [`open`] recognises the layout of a path and returns a [`Source`]: an iterator over cases, in
-//! which a case that cannot be read is a [`Problem`] with its line and never the end of the stream.
+//! [`open`] recognises the layout of a path and returns a [`CaseSource`]: an iterator over cases, in
+//! which a case that cannot be read is a [`InputProblem`] with its line and never the end of the stream.
 //! Only the answers of models are held in memory; cases and images pass through one by one.
 //!
 //! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) makes drafts; one
-//! `draft::Assembly` makes cases of them by the same rules for all.
+//! `draft::CaseAssembler` makes cases of them by the same rules for all.
 
 mod answer;
 mod answers;
@@ -34,9 +34,11 @@ mod vqa_rad;
 pub(crate) use ident::{id_text, kind};
 pub(crate) use labels::parse as parse_labels;
 pub(crate) use lines::Lines;
-pub(crate) use rows::Sheet;
+pub(crate) use rows::CsvSheet;
 pub(crate) use source::root;
 
-pub use case::{Case, ImageSource, Labels, Loss, Problem, Reason, Response};
+pub use case::{
+    Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
+};
 pub use case_line::CaseLine;
-pub use source::{Entry, Lang, OpenOptions, Source, SourceKind, SourceSpec, open};
+pub use source::{CaseResult, CaseSource, Lang, SourceKind, SourceOptions, SourceSpec, open};

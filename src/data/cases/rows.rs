@@ -10,16 +10,16 @@ use anyhow::{Context as _, Result as Opened, bail};
 use crate::support::files::regular;
 
 /// A table with a header, as spreadsheets write it.
-pub(crate) struct Sheet {
+pub(crate) struct CsvSheet {
     /// The names of the columns.
     pub(crate) names: Vec<String>,
     /// The rows below them.
-    pub(crate) rows: Rows,
+    pub(crate) rows: CsvRows,
     /// What stands between columns.
     pub(crate) delimiter: char,
 }
 
-impl Sheet {
+impl CsvSheet {
     /// Opens a table and reads its header.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Sheet {
         check_names(&names, path)?;
         Ok(Self {
             names,
-            rows: Rows::new(reader, path, delimiter),
+            rows: CsvRows::new(reader, path, delimiter),
             delimiter: char::from(delimiter),
         })
     }
@@ -117,7 +117,7 @@ fn delimiter(beginning: &[u8]) -> u8 {
 }
 
 /// A table with a last line of its own behind the file's.
-type Table = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
+type CsvReader = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
 
 /// The line that ends every table, behind a break that the file's last line may lack. A quote that
 /// is never closed swallows it.
@@ -126,7 +126,7 @@ const END: &[u8] = b"\n\0end\0\n";
 const RESUMED: u32 = 100;
 
 /// Reads a table from where `file` stands.
-fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> Table {
+fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)
@@ -137,8 +137,8 @@ fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> Table {
 }
 
 /// The rows that are not blank, each with the line on which it begins.
-pub(crate) struct Rows {
-    reader: Table,
+pub(crate) struct CsvRows {
+    reader: CsvReader,
     path: PathBuf,
     delimiter: u8,
     /// Lines of the file before the reader's first.
@@ -148,15 +148,15 @@ pub(crate) struct Rows {
 }
 
 /// What stands at a line.
-enum Found {
+enum CsvItem {
     Row(ByteRecord),
     /// A row whose quote is open at the end of the file.
     Open,
 }
 
-impl Rows {
+impl CsvRows {
     /// The rows that a table still has.
-    fn new(reader: Table, path: &Path, delimiter: u8) -> Self {
+    fn new(reader: CsvReader, path: &Path, delimiter: u8) -> Self {
         Self {
             reader,
             path: path.to_owned(),
@@ -168,14 +168,14 @@ impl Rows {
     }
 
     /// The reader's own position of a row counts the blank lines before it as part of it.
-    fn read(&mut self) -> ::csv::Result<Option<(u64, Found)>> {
+    fn read(&mut self) -> ::csv::Result<Option<(u64, CsvItem)>> {
         let mut row = ByteRecord::new();
         while self.reader.read_byte_record(&mut row)? {
             let within = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
             let behind = self.before + self.reader.position().line();
             let mut fields: Vec<&[u8]> = row.iter().collect();
             if fields.last().is_some_and(|last| last.ends_with(END)) {
-                return Ok(Some((behind.saturating_sub(within), Found::Open)));
+                return Ok(Some((behind.saturating_sub(within), CsvItem::Open)));
             }
             if fields == [END.trim_ascii()] {
                 break;
@@ -185,7 +185,7 @@ impl Rows {
                 *last = last.strip_suffix(b"\r").unwrap_or(last);
             }
             if fields.iter().any(|field| !field.trim_ascii().is_empty()) {
-                return Ok(Some((line, Found::Row(ByteRecord::from(fields)))));
+                return Ok(Some((line, CsvItem::Row(ByteRecord::from(fields)))));
             }
         }
         Ok(None)
@@ -204,7 +204,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for CsvRows {
     type Item = (u64, Result<ByteRecord, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -216,8 +216,8 @@ impl Iterator for Rows {
         };
         match self.read() {
             Ok(None) => None,
-            Ok(Some((line, Found::Row(row)))) => Some((line, Ok(row))),
-            Ok(Some((line, Found::Open))) => {
+            Ok(Some((line, CsvItem::Row(row)))) => Some((line, Ok(row))),
+            Ok(Some((line, CsvItem::Open))) => {
                 let mut fault = String::from(
                     "a quote is opened in this row and never closed\n\
                      hint: close it, or write a quote within a text as two",

@@ -5,33 +5,38 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::case::Problem;
+use super::case::InputProblem;
 
 /// The lines, by what they stand for.
 #[derive(Default)]
-pub(super) struct Unusable {
+pub(super) struct UnusableLines {
     /// By question (where it could be read) and model: each explains one missing answer.
-    missing: HashMap<(Option<String>, usize), VecDeque<Problem>>,
+    missing: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
     /// Second answers of a model to a question.
-    repeated: HashMap<String, Vec<Problem>>,
+    repeated: HashMap<String, Vec<InputProblem>>,
     /// Those of a model that cannot be told.
-    nobodys: Vec<Problem>,
+    nobodys: Vec<InputProblem>,
 }
 
-impl Unusable {
+impl UnusableLines {
     /// Keeps a line that explains why a model has no answer.
-    pub(super) fn explains(&mut self, question: Option<String>, model: usize, problem: Problem) {
+    pub(super) fn explains(
+        &mut self,
+        question: Option<String>,
+        model: usize,
+        problem: InputProblem,
+    ) {
         let all = self.missing.entry((question, model)).or_default();
         all.push_back(problem);
     }
 
     /// Keeps a second answer to a question.
-    pub(super) fn repeats(&mut self, question: String, problem: Problem) {
+    pub(super) fn repeats(&mut self, question: String, problem: InputProblem) {
         self.repeated.entry(question).or_default().push(problem);
     }
 
     /// Keeps a line that stands for nothing.
-    pub(super) fn of_nobody(&mut self, problem: Problem) {
+    pub(super) fn of_nobody(&mut self, problem: InputProblem) {
         self.nobodys.push(problem);
     }
 
@@ -42,23 +47,23 @@ impl Unusable {
         keys: &[String],
         model: usize,
         guess: bool,
-    ) -> Option<Problem> {
+    ) -> Option<InputProblem> {
         let exact = keys.iter().map(|key| Some(key.clone()));
         let mut keys = exact.chain(guess.then_some(None));
         keys.find_map(|key| self.missing.get_mut(&(key, model))?.pop_front())
     }
 
     /// The second answers to the question known under one of `keys`.
-    pub(super) fn repetitions(&mut self, keys: &[String]) -> Vec<Problem> {
+    pub(super) fn repetitions(&mut self, keys: &[String]) -> Vec<InputProblem> {
         let found = keys.iter().filter_map(|key| self.repeated.remove(key));
         found.flatten().collect()
     }
 
     /// The lines that no case missed, in their order.
-    pub(super) fn leftover(&mut self) -> Vec<Problem> {
+    pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
         let missing = self.missing.drain().flat_map(|(_, left)| left);
         let repeated = self.repeated.drain().flat_map(|(_, left)| left);
-        let mut left: Vec<Problem> = missing.chain(repeated).collect();
+        let mut left: Vec<InputProblem> = missing.chain(repeated).collect();
         left.append(&mut self.nobodys);
         left.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         left

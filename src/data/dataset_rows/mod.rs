@@ -1,7 +1,7 @@
 //! Real questions with a known better answer: material for training a panel and measuring it.
 //!
 //! A row of a public data set gives a pair when its reference answer is put against a plausible
-//! wrong one ([`WrongAnswers`]), or when exactly one of two models' real answers agrees with the
+//! wrong one ([`DistractorPool`]), or when exactly one of two models' real answers agrees with the
 //! reference ([`path_vqa_model_pairs`]).
 
 mod agree;
@@ -13,5 +13,5 @@ mod wrong;
 
 pub use agree::agrees;
 pub use model_answers::{ModelPair, path_vqa_model_pairs};
-pub use real::{RealItem, RealSplit, load_real};
-pub use wrong::WrongAnswers;
+pub use real::{DatasetItem, DatasetSplit, load_real};
+pub use wrong::DistractorPool;

@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::terms::yes_no;
 use crate::data::cases;
-use crate::data::cases::{Case, ImageSource, OpenOptions};
+use crate::data::cases::{Case, ImageSource, SourceOptions};
 
 /// One question about one image with its reference answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RealItem {
+pub struct DatasetItem {
     /// The image; embedded ones are shared by the items that ask about them.
     pub image: ImageSource,
     /// Equal for items about the same image: for clustered intervals and for splits.
@@ -37,7 +37,7 @@ pub struct RealItem {
 
 /// A part of the data sets. No image is in two parts of one data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RealSplit {
+pub enum DatasetSplit {
     /// SLAKE's `train.json` in English.
     SlakeTrain,
     /// SLAKE's `validate.json` in English.
@@ -54,7 +54,7 @@ pub enum RealSplit {
     HeldOut,
 }
 
-impl RealSplit {
+impl DatasetSplit {
     fn parts(self) -> Vec<Self> {
         match self {
             Self::Train => vec![Self::SlakeTrain, Self::VqaRadTrain, Self::PathVqaTrain],
@@ -87,16 +87,16 @@ impl RealSplit {
 ///
 /// # Errors
 /// If a data set is missing or a row of it is broken.
-pub fn load_real(data_root: &Path, split: RealSplit) -> Result<Vec<RealItem>> {
+pub fn load_real(data_root: &Path, split: DatasetSplit) -> Result<Vec<DatasetItem>> {
     let mut items = Vec::new();
     for part in split.parts() {
         let (dataset, place, name) = part.place();
-        let options = OpenOptions {
+        let options = SourceOptions {
             split: name.map(str::to_owned),
             min_responses: 0,
-            ..OpenOptions::default()
+            ..SourceOptions::default()
         };
-        let mut images = Images::default();
+        let mut images = ImagePool::default();
         let source = cases::open(&data_root.join(place), &options)
             .with_context(|| format!("the {dataset} data could not be opened"))?;
         for case in source {
@@ -106,7 +106,7 @@ pub fn load_real(data_root: &Path, split: RealSplit) -> Result<Vec<RealItem>> {
     Ok(items)
 }
 
-fn item(case: Case, dataset: &'static str, images: &mut Images) -> Option<RealItem> {
+fn item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<DatasetItem> {
     let text = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let meta = |name: &str| {
         let value = case
@@ -129,7 +129,7 @@ fn item(case: Case, dataset: &'static str, images: &mut Images) -> Option<RealIt
     let (organ, modality) = (meta("organ").or_else(|| meta("location")), meta("modality"));
     let (image, image_key) = images.shared(case.image?, dataset);
     let whole = !answer.is_empty();
-    let found = RealItem {
+    let found = DatasetItem {
         image,
         image_key,
         dataset,
@@ -178,11 +178,11 @@ fn held_out(image_key: &str) -> bool {
 
 /// Embedded images by content, each held once.
 #[derive(Default)]
-pub(super) struct Images {
+pub(super) struct ImagePool {
     by_content: HashMap<[u8; 32], Arc<[u8]>>,
 }
 
-impl Images {
+impl ImagePool {
     /// The image as it is to be kept, and its key.
     pub(super) fn shared(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
         match image {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn equal_bytes_are_held_once() {
-        let mut images = Images::default();
+        let mut images = ImagePool::default();
         let image = |name: &str| ImageSource::Bytes {
             name: name.into(),
             bytes: [1, 2].into(),

@@ -12,7 +12,7 @@ use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::choices;
-use super::real::RealItem;
+use super::real::DatasetItem;
 use super::terms::{normal, overlap, terms, yes_no};
 
 /// Half of the draws are from the answers to so many of the questions most like this one: mostly the
@@ -29,9 +29,9 @@ const JITTER: f32 = 0.05;
 ///
 /// Pools should come from many items: those of both the train and the held-out part of a data set
 /// for measuring on the latter.
-pub struct WrongAnswers {
-    answers: Vec<Answer>,
-    given: Vec<Given>,
+pub struct DistractorPool {
+    answers: Vec<PooledAnswer>,
+    given: Vec<AnswerUse>,
     /// Indices into `given` by data set and kind of question, and by data set.
     pools: HashMap<(&'static str, String), Vec<usize>>,
     /// Commonest spellings by data set and normal form.
@@ -42,14 +42,14 @@ pub struct WrongAnswers {
 }
 
 /// A distinct answer.
-struct Answer {
+struct PooledAnswer {
     text: String,
     terms: BTreeSet<String>,
-    shape: Shape,
+    shape: AnswerShape,
 }
 
 /// One occurrence of an answer.
-struct Given {
+struct AnswerUse {
     answer: usize,
     /// The numbers of the question's words, in order.
     question: Vec<u32>,
@@ -57,7 +57,7 @@ struct Given {
 
 /// What an answer looks like; the wrong one should look the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum AnswerShape {
     YesNo,
     Number,
     Word,
@@ -65,21 +65,21 @@ enum Shape {
     Sentence,
 }
 
-fn shape(text: &str) -> Shape {
+fn shape(text: &str) -> AnswerShape {
     let words = terms(text);
     let digits = |w: &String| w.bytes().all(|b| b.is_ascii_digit());
     match words.len() {
-        _ if yes_no(text).is_some() => Shape::YesNo,
-        0..=1 if words.iter().all(digits) => Shape::Number,
-        0..=2 => Shape::Word,
-        3..=6 => Shape::Phrase,
-        _ => Shape::Sentence,
+        _ if yes_no(text).is_some() => AnswerShape::YesNo,
+        0..=1 if words.iter().all(digits) => AnswerShape::Number,
+        0..=2 => AnswerShape::Word,
+        3..=6 => AnswerShape::Phrase,
+        _ => AnswerShape::Sentence,
     }
 }
 
-impl WrongAnswers {
+impl DistractorPool {
     /// Pools of the answers to `items`.
-    pub fn new(items: &[RealItem]) -> Self {
+    pub fn new(items: &[DatasetItem]) -> Self {
         let mut pools = Self {
             answers: Vec::new(),
             given: Vec::new(),
@@ -96,7 +96,7 @@ impl WrongAnswers {
                 continue;
             };
             let index = pools.given.len();
-            pools.given.push(Given {
+            pools.given.push(AnswerUse {
                 answer,
                 question: pools.numbers(&item.question),
             });
@@ -112,7 +112,7 @@ impl WrongAnswers {
     }
 
     /// Numbers the words of the questions. Rarity is the logarithm of the inverse frequency.
-    fn add_words(&mut self, items: &[RealItem]) {
+    fn add_words(&mut self, items: &[DatasetItem]) {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for item in items {
             for word in terms(&item.question) {
@@ -127,7 +127,7 @@ impl WrongAnswers {
     }
 
     /// Collects the distinct answers, each in its commonest spelling.
-    fn add_answers(&mut self, items: &[RealItem]) {
+    fn add_answers(&mut self, items: &[DatasetItem]) {
         let mut spelt: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
         for item in items {
             let forms = spelt
@@ -141,7 +141,7 @@ impl WrongAnswers {
                 .max_by_key(|&(text, count)| (count, Reverse(text)));
             let text = commonest.map_or("", |(text, _)| text);
             self.spellings.insert(key, self.answers.len());
-            self.answers.push(Answer {
+            self.answers.push(PooledAnswer {
                 text: text.to_owned(),
                 terms: terms(text),
                 shape: shape(text),
@@ -160,7 +160,7 @@ impl WrongAnswers {
 
     /// A wrong answer to the item's question, in the spelling of its data set. `None` if there is
     /// no other answer of its kind.
-    pub fn draw(&self, item: &RealItem, rng: &mut ChaCha8Rng) -> Option<String> {
+    pub fn draw(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
         if let Some(yes) = yes_no(&item.answer) {
             return Some(in_style_of(&item.answer, if yes { "no" } else { "yes" }));
         }
@@ -182,24 +182,25 @@ impl WrongAnswers {
 
     /// The wrong answers of the item's kind, of its answer's shape where there are such. What the
     /// question itself says is no answer to it.
-    fn candidates(&self, item: &RealItem) -> Vec<&Given> {
+    fn candidates(&self, item: &DatasetItem) -> Vec<&AnswerUse> {
         let (right, look) = (terms(&item.answer), shape(&item.answer));
         let asked = terms(&item.question);
         let mut known: HashMap<usize, bool> = HashMap::new();
         for kind in [item.group.as_str(), ""] {
             let pool = self.pools.get(&(item.dataset, kind.to_owned()));
             let pool = pool.map(Vec::as_slice).unwrap_or_default();
-            let mut wrong: Vec<&Given> = pool.iter().filter_map(|&i| self.given.get(i)).collect();
+            let mut wrong: Vec<&AnswerUse> =
+                pool.iter().filter_map(|&i| self.given.get(i)).collect();
             wrong.retain(|given| {
                 *known.entry(given.answer).or_insert_with(|| {
                     let answer = self.answers.get(given.answer);
-                    let said = |answer: &&Answer| answer.terms.is_subset(&asked);
+                    let said = |answer: &&PooledAnswer| answer.terms.is_subset(&asked);
                     answer
                         .filter(|a| !said(a))
                         .is_some_and(|a| !overlap(&a.terms, &right))
                 })
             });
-            let looks_same = |given: &&Given| {
+            let looks_same = |given: &&AnswerUse| {
                 self.answers
                     .get(given.answer)
                     .is_some_and(|a| a.shape == look)
@@ -217,12 +218,12 @@ impl WrongAnswers {
     /// Those that were given to the questions most like the item's.
     fn nearest<'a>(
         &self,
-        item: &RealItem,
-        wrong: &[&'a Given],
+        item: &DatasetItem,
+        wrong: &[&'a AnswerUse],
         rng: &mut ChaCha8Rng,
-    ) -> Vec<&'a Given> {
+    ) -> Vec<&'a AnswerUse> {
         let question = self.numbers(&item.question);
-        let mut ranked: Vec<(f32, &Given)> = Vec::with_capacity(wrong.len());
+        let mut ranked: Vec<(f32, &AnswerUse)> = Vec::with_capacity(wrong.len());
         for given in wrong {
             let likeness = self.likeness(&question, &given.question);
             ranked.push((likeness + JITTER * rng.random::<f32>(), given));
@@ -270,8 +271,8 @@ mod tests {
     use crate::data::cases::ImageSource;
     use rand::SeedableRng as _;
 
-    fn item(question: &str, answer: &str, group: &str) -> RealItem {
-        RealItem {
+    fn item(question: &str, answer: &str, group: &str) -> DatasetItem {
+        DatasetItem {
             image: ImageSource::File("a.jpg".into()),
             image_key: "slake/a".into(),
             dataset: "slake",
@@ -284,8 +285,8 @@ mod tests {
         }
     }
 
-    fn draws(items: &[RealItem], index: usize) -> BTreeMap<String, u32> {
-        let wrong = WrongAnswers::new(items);
+    fn draws(items: &[DatasetItem], index: usize) -> BTreeMap<String, u32> {
+        let wrong = DistractorPool::new(items);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut seen = BTreeMap::new();
         for _ in 0..400 {
@@ -338,6 +339,6 @@ mod tests {
         );
         let alone = [item("How many?", "2", "Quantity")];
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        assert_eq!(WrongAnswers::new(&alone).draw(&alone[0], &mut rng), None);
+        assert_eq!(DistractorPool::new(&alone).draw(&alone[0], &mut rng), None);
     }
 }

@@ -1,16 +1,16 @@
 //! Labels in the form of a case: one score per response and target.
 
-use super::entry::{Entry, ONE_RATER, What};
-use super::target::Target;
-use crate::data::cases::Labels;
+use super::entry::{LabelEntry, LabelValue, ONE_RATER};
+use super::target::ScoreTarget;
+use crate::data::cases::CaseLabels;
 
 /// The labels that a record carries from its case.
 pub fn own(
     case: Option<&str>,
     pair: Option<&[String; 2]>,
-    labels: Option<&Labels>,
+    labels: Option<&CaseLabels>,
     line: u64,
-) -> Vec<Entry> {
+) -> Vec<LabelEntry> {
     let (Some(case), Some(pair), Some(labels)) = (case, pair, labels) else {
         return Vec::new();
     };
@@ -23,17 +23,20 @@ pub(super) fn spread(
     line: u64,
     case: &str,
     rater: &str,
-    (models, labels): (&[String], &Labels),
-) -> Result<Vec<Entry>, String> {
-    let last = labels.last.iter().map(|scores| (Target::Final, scores));
+    (models, labels): (&[String], &CaseLabels),
+) -> Result<Vec<LabelEntry>, String> {
+    let last = labels
+        .last
+        .iter()
+        .map(|scores| (ScoreTarget::Final, scores));
     let aspects = labels
         .aspects
         .iter()
-        .map(|(a, scores)| (Target::Aspect(*a), scores));
+        .map(|(a, scores)| (ScoreTarget::Aspect(*a), scores));
     let criteria = labels
         .criteria
         .iter()
-        .map(|(c, scores)| (Target::Criterion(*c), scores));
+        .map(|(c, scores)| (ScoreTarget::Criterion(*c), scores));
     let mut entries = Vec::new();
     for (target, scores) in last.chain(aspects).chain(criteria) {
         if scores.len() != models.len() {
@@ -44,12 +47,12 @@ pub(super) fn spread(
                 models.len()
             ));
         }
-        entries.extend(models.iter().zip(scores).map(|(model, value)| Entry {
+        entries.extend(models.iter().zip(scores).map(|(model, value)| LabelEntry {
             line,
             case: case.to_owned(),
             rater: rater.to_owned(),
             target,
-            what: What::Score {
+            what: LabelValue::Score {
                 model: model.clone(),
                 value: *value,
             },

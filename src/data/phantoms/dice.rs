@@ -19,7 +19,7 @@ pub(crate) fn dice(seed: u64, index: u64, tag: u64) -> ChaCha8Rng {
 }
 
 /// The few ways in which this module throws dice.
-pub(crate) trait Dice: RngCore {
+pub(crate) trait RandomChoice: RngCore {
     /// An integer in `0..n`; 0 when `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         ((u64::from(self.next_u32()) * n as u64) >> 32) as usize
@@ -51,4 +51,4 @@ pub(crate) trait Dice: RngCore {
     }
 }
 
-impl<R: RngCore + ?Sized> Dice for R {}
+impl<R: RngCore + ?Sized> RandomChoice for R {}

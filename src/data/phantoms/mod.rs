@@ -23,12 +23,14 @@ pub use draw::draw;
 pub use fact::{Concern, Fact};
 pub use question::{Question, QuestionKind};
 pub use rules::Defect;
-pub use scene::{Attributes, Kind, Lesion, SIDE, Scene, Side, Size, Tone, scene};
-pub use style::{TargetRating, WrittenResponse};
+pub use scene::{
+    Attributes, Lesion, LesionSide, LesionSize, LesionTone, PhantomKind, SIDE, Scene, scene,
+};
+pub use style::{ExactRating, WrittenResponse};
 
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;
-use response::Mix;
+use response::FactMix;
 
 /// One synthetic case whose right verdict is known.
 #[derive(Clone, Debug)]
@@ -47,22 +49,22 @@ pub struct Phantom {
 
 /// Phantom `index` of a seed: a pure function of the two.
 pub fn phantom(seed: u64, index: u64) -> Phantom {
-    with_mix(seed, index, Mix::MEASURED)
+    with_mix(seed, index, FactMix::MEASURED)
 }
 
 /// A phantom to learn from: like [`phantom`], but one response being right tells less about the
 /// other.
 pub fn practice(seed: u64, index: u64) -> Phantom {
-    with_mix(seed, index, Mix::TAUGHT)
+    with_mix(seed, index, FactMix::TAUGHT)
 }
 
 /// The responses of [`practice`], without drawing the image.
 pub fn practice_responses(seed: u64, index: u64) -> [WrittenResponse; 2] {
     let scene = scene(seed, index);
-    words(&scene, (seed, index), Mix::TAUGHT).1
+    words(&scene, (seed, index), FactMix::TAUGHT).1
 }
 
-fn with_mix(seed: u64, index: u64, mix: Mix) -> Phantom {
+fn with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
     let scene = scene(seed, index);
     let (question, responses, mut rng) = words(&scene, (seed, index), mix);
     let truth = question.truth(&scene);
@@ -81,7 +83,7 @@ fn with_mix(seed: u64, index: u64, mix: Mix) -> Phantom {
 fn words(
     scene: &Scene,
     (seed, index): (u64, u64),
-    mix: Mix,
+    mix: FactMix,
 ) -> (Question, [WrittenResponse; 2], ChaCha8Rng) {
     let mut rng = dice::dice(seed, index, u64::from_le_bytes(*b"words\0\0\0"));
     let question = Question::any(scene, &mut rng);

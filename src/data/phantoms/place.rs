@@ -1,7 +1,7 @@
 //! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
 
-use super::dice::Dice;
-use super::scene::{Frame, Kind, Lesion, Side, Size};
+use super::dice::RandomChoice;
+use super::scene::{BodyFrame, Lesion, LesionSide, LesionSize, PhantomKind};
 
 /// Layouts that are tried before the fixed one is taken.
 const LAYOUTS: usize = 80;
@@ -9,16 +9,16 @@ const LAYOUTS: usize = 80;
 const SPOTS: usize = 40;
 
 /// What is to be placed, and in which body.
-pub(crate) struct Plan {
-    pub(crate) kind: Kind,
-    pub(crate) frame: Frame,
+pub(crate) struct LesionLayout {
+    pub(crate) kind: PhantomKind,
+    pub(crate) frame: BodyFrame,
     pub(crate) count: usize,
-    pub(crate) side: Side,
-    pub(crate) size: Size,
+    pub(crate) side: LesionSide,
+    pub(crate) size: LesionSize,
 }
 
 /// The lesions of a scene with at least one.
-pub(crate) fn lesions(plan: &Plan, rng: &mut impl Dice) -> Vec<Lesion> {
+pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
     let halves = halves(plan, rng);
     let shapes: Vec<(f32, f32)> = halves.iter().map(|_| shape(plan.size, rng)).collect();
     for _ in 0..LAYOUTS {
@@ -30,34 +30,38 @@ pub(crate) fn lesions(plan: &Plan, rng: &mut impl Dice) -> Vec<Lesion> {
 }
 
 /// Which half each lesion lies in; true is left.
-fn halves(plan: &Plan, rng: &mut impl Dice) -> Vec<bool> {
+fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
     let odd = rng.chance(0.5);
     (0..plan.count)
         .map(|i| match plan.side {
-            Side::Left => true,
-            Side::Right => false,
-            Side::Both => (i % 2 == 0) == odd,
+            LesionSide::Left => true,
+            LesionSide::Right => false,
+            LesionSide::Both => (i % 2 == 0) == odd,
         })
         .collect()
 }
 
-fn shape(size: Size, rng: &mut impl Dice) -> (f32, f32) {
+fn shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
     let radius = match size {
-        Size::Small => rng.between(4.0, 5.0),
-        Size::Large => rng.between(9.0, 10.0),
+        LesionSize::Small => rng.between(4.0, 5.0),
+        LesionSize::Large => rng.between(9.0, 10.0),
     };
     (radius, rng.between(0.9, 1.1))
 }
 
 fn layout(
-    plan: &Plan,
+    plan: &LesionLayout,
     halves: &[bool],
     shapes: &[(f32, f32)],
-    rng: &mut impl Dice,
+    rng: &mut impl RandomChoice,
 ) -> Option<Vec<Lesion>> {
     let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
     // Free pixels between two lesions; three large ones must still fit into one lung.
-    let gap = if plan.size == Size::Small { 9.0 } else { 5.0 };
+    let gap = if plan.size == LesionSize::Small {
+        9.0
+    } else {
+        5.0
+    };
     for (&left, &(radius, stretch)) in halves.iter().zip(shapes) {
         let spot = (0..SPOTS).find_map(|_| {
             let reach = rng.between(10.0, 56.0);
@@ -81,20 +85,20 @@ fn layout(
 }
 
 /// Whether the lesion lies in tissue, clear of the midline and of the edge.
-fn holds(plan: &Plan, lesion: &Lesion) -> bool {
+fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
     let outer = lesion.radius * 1.1;
     let midline = match plan.kind {
-        Kind::Ct | Kind::Histology => 5.0,
-        Kind::Mri => 10.0,
-        Kind::Radiograph => 3.0,
+        PhantomKind::Ct | PhantomKind::Histology => 5.0,
+        PhantomKind::Mri => 10.0,
+        PhantomKind::Radiograph => 3.0,
     };
     if (lesion.x - 64.0).abs() < outer + midline {
         return false;
     }
     let (u, v) = plan.frame.inside(lesion.x, lesion.y);
     match plan.kind {
-        Kind::Ct | Kind::Mri => within((u, v), plan.frame.axes, outer + 7.0),
-        Kind::Radiograph => {
+        PhantomKind::Ct | PhantomKind::Mri => within((u, v), plan.frame.axes, outer + 7.0),
+        PhantomKind::Radiograph => {
             let lung = plan.frame.lung();
             within(
                 (u.abs() - lung.offset, v),
@@ -102,7 +106,7 @@ fn holds(plan: &Plan, lesion: &Lesion) -> bool {
                 outer + 1.0,
             )
         }
-        Kind::Histology => {
+        PhantomKind::Histology => {
             let edge = outer + 4.0;
             lesion.x > edge && lesion.x < 128.0 - edge && lesion.y > edge && lesion.y < 128.0 - edge
         }
@@ -139,7 +143,7 @@ pub(crate) struct Lung {
     pub(crate) axes: (f32, f32),
 }
 
-impl Frame {
+impl BodyFrame {
     /// A pixel in the body's own axes (pixels from its centre, turned upright).
     pub(crate) fn inside(&self, x: f32, y: f32) -> (f32, f32) {
         let (dx, dy) = (x - self.centre.0, y - self.centre.1);

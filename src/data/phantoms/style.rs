@@ -5,7 +5,7 @@ use acem3_experts::{Aspect, Criterion};
 use rand::RngCore;
 
 use super::claim::Claim;
-use super::dice::Dice;
+use super::dice::RandomChoice;
 use super::rules::{Defect, phrase};
 
 /// A response and its exact evaluation.
@@ -14,9 +14,9 @@ pub struct WrittenResponse {
     /// The text.
     pub text: String,
     /// The rating on each of the ten criteria, in the order of [`Criterion::ALL`].
-    pub ratings: Vec<(Criterion, TargetRating)>,
+    pub ratings: Vec<(Criterion, ExactRating)>,
     /// The final rating.
-    pub conclusion: TargetRating,
+    pub conclusion: ExactRating,
     /// The defects it was written with.
     pub defects: Vec<Defect>,
 }
@@ -38,7 +38,7 @@ impl WrittenResponse {
 
 /// An analysis and a score, as a perfect judge would give them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetRating {
+pub struct ExactRating {
     /// The reason, in a few words.
     pub analysis: String,
     /// 0 to 5, higher being better.
@@ -61,13 +61,13 @@ const COURTESIES: &[&str] = &[
 pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> WrittenResponse {
     let (text, courteous) = compose(claim, defects, rng);
     let evasive = defects.contains(&Defect::Evasive);
-    let ratings: Vec<(Criterion, TargetRating)> = Criterion::ALL
+    let ratings: Vec<(Criterion, ExactRating)> = Criterion::ALL
         .into_iter()
         .map(|criterion| {
             let score = score(criterion, claim, defects, courteous);
             (
                 criterion,
-                TargetRating {
+                ExactRating {
                     analysis: analysis(criterion, score, claim, evasive),
                     score,
                 },
@@ -84,7 +84,7 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
 }
 
 /// The text, and whether it ends with a courtesy.
-fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl Dice) -> (String, bool) {
+fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (String, bool) {
     let has = |defect| defects.contains(&defect);
     if has(Defect::Bare) {
         return (capital(&claim.bare), false);
@@ -136,7 +136,7 @@ fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl Dice) -> (String, b
 }
 
 /// The words that show a defect, spoilt as it demands.
-fn spoil(defect: Defect, rng: &mut impl Dice) -> String {
+fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
     let words = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
     match defect {
         Defect::Truncated => {
@@ -157,7 +157,7 @@ fn spoil(defect: Defect, rng: &mut impl Dice) -> String {
 }
 
 /// Exchanges letters within a word; short words stay.
-fn garble(word: &str, rng: &mut impl Dice) -> String {
+fn garble(word: &str, rng: &mut impl RandomChoice) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     if letters.len() > 3 {
         let at = rng.below(letters.len() - 2);
@@ -221,7 +221,7 @@ pub fn found(analysis: &str) -> Option<std::ops::Range<usize>> {
 }
 
 /// The final rating: the lowest of the scores, those of expression counting one point more.
-pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
+pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
     for (criterion, score) in scores {
         let weight = score + u8::from(criterion.aspect() == Aspect::Expression);
@@ -230,11 +230,11 @@ pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> TargetRating {
         }
     }
     match weakest {
-        Some((weight, criterion, score)) if weight < 5 => TargetRating {
+        Some((weight, criterion, score)) if weight < 5 => ExactRating {
             analysis: format!("Weakest: {} {score}.", criterion.name()),
             score: weight,
         },
-        _ => TargetRating {
+        _ => ExactRating {
             analysis: "No weakness.".to_owned(),
             score: 5,
         },

@@ -10,9 +10,9 @@ use image::ImageFormat;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
-use super::dice::{Dice, dice};
+use super::dice::{RandomChoice, dice};
 use super::{Phantom, WrittenResponse, phantom};
-use crate::data::cases::{CaseLine, Labels, Response};
+use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::support::files::folder::{list, make};
 use crate::support::files::whole_file;
 use crate::support::terminal::interrupt::Interrupt;
@@ -134,11 +134,11 @@ fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
     }
 }
 
-fn labels(responses: &[WrittenResponse; 2]) -> Labels {
+fn labels(responses: &[WrittenResponse; 2]) -> CaseLabels {
     let both = |value: &dyn Fn(&WrittenResponse) -> f64| responses.iter().map(value).collect();
     let mean = |aspect| both(&|r| (r.aspect(aspect) * 10_000.0).round() / 10_000.0);
     let score = |criterion| both(&|r| f64::from(r.score(criterion)));
-    Labels {
+    CaseLabels {
         last: Some(both(&|r| f64::from(r.conclusion.score))),
         aspects: Aspect::ALL.map(|aspect| (aspect, mean(aspect))).into(),
         criteria: Criterion::ALL.map(|c| (c, score(c))).into(),

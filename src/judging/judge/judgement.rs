@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// Every pair of values is in the order of the pair of models. Numbers are rounded to four
 /// decimals, so that equal runs write equal bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judgement {
+pub struct RecordedVerdict {
     /// Which response is better by the combined final scores.
-    pub order: Order,
+    pub order: PairOrder,
     /// The combined final scores, 0 to 5.
     pub scores: [f64; 2],
     /// The combined expected final scores, 0 to 5.
@@ -27,12 +27,12 @@ pub struct Judgement {
     /// Whether the two presentation orders disagree; `None` if only one was judged.
     pub flip: Option<bool>,
     /// What each presentation order gave.
-    pub orders: Vec<OrderRecord>,
+    pub orders: Vec<RecordedOrder>,
 }
 
 /// What one presentation order gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OrderRecord {
+pub struct RecordedOrder {
     /// True when the second response was shown first.
     pub swapped: bool,
     /// The final scores, 0 to 5.
@@ -40,14 +40,14 @@ pub struct OrderRecord {
     /// The expected final scores, 0 to 5.
     pub expected: [f64; 2],
     /// The criteria of each aspect.
-    pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, Marks>>,
+    pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ScorePair>>,
     /// The conclusion.
-    pub conclusion: Marks,
+    pub conclusion: ScorePair,
 }
 
 /// The two marks of one criterion, or of the conclusion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Marks {
+pub struct ScorePair {
     /// The scores, 0 to 5.
     pub scores: [u8; 2],
     /// The means of the distributions over the scores.
@@ -66,7 +66,7 @@ pub struct Marks {
 
 /// Which of two responses is better, written `>`, `=` or `<`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Order {
+pub enum PairOrder {
     /// The first.
     #[serde(rename = ">")]
     Greater,
@@ -78,7 +78,7 @@ pub enum Order {
     Less,
 }
 
-impl From<Ordering> for Order {
+impl From<Ordering> for PairOrder {
     fn from(ordering: Ordering) -> Self {
         match ordering {
             Ordering::Greater => Self::Greater,
@@ -88,17 +88,17 @@ impl From<Ordering> for Order {
     }
 }
 
-impl From<Order> for Ordering {
-    fn from(order: Order) -> Self {
+impl From<PairOrder> for Ordering {
+    fn from(order: PairOrder) -> Self {
         match order {
-            Order::Greater => Self::Greater,
-            Order::Equal => Self::Equal,
-            Order::Less => Self::Less,
+            PairOrder::Greater => Self::Greater,
+            PairOrder::Equal => Self::Equal,
+            PairOrder::Less => Self::Less,
         }
     }
 }
 
-impl Judgement {
+impl RecordedVerdict {
     /// The record of a verdict.
     ///
     /// # Errors
@@ -144,18 +144,21 @@ impl Judgement {
                 .map(|c| (c, verdict.criterion(c).map(rounded)))
                 .into(),
             flip: verdict.flip(),
-            orders: verdict.orders.iter().map(OrderRecord::of).collect(),
+            orders: verdict.orders.iter().map(RecordedOrder::of).collect(),
         })
     }
 }
 
-impl OrderRecord {
+impl RecordedOrder {
     fn of(order: &OrderVerdict) -> Self {
         let branches = order.branches.iter().map(|branch| {
-            let criteria = branch.ratings.iter().map(|(c, pair)| (*c, Marks::of(pair)));
+            let criteria = branch
+                .ratings
+                .iter()
+                .map(|(c, pair)| (*c, ScorePair::of(pair)));
             (branch.aspect, criteria.collect())
         });
-        let conclusion = Marks::of(&order.conclusion);
+        let conclusion = ScorePair::of(&order.conclusion);
         Self {
             swapped: order.swapped,
             scores: conclusion.scores,
@@ -166,7 +169,7 @@ impl OrderRecord {
     }
 }
 
-impl Marks {
+impl ScorePair {
     fn of(ratings: &[Rating; 2]) -> Self {
         let each = [&ratings[0], &ratings[1]];
         let analysed = each.iter().any(|rating| !rating.analysis.is_empty());
@@ -228,8 +231,8 @@ mod tests {
         let verdict = Verdict {
             orders: vec![order(false, [4, 1]), order(true, [2, 3])],
         };
-        let judgement = Judgement::of(&verdict).unwrap();
-        assert_eq!(judgement.order, Order::Greater);
+        let judgement = RecordedVerdict::of(&verdict).unwrap();
+        assert_eq!(judgement.order, PairOrder::Greater);
         assert!(
             serde_json::to_string(&judgement)
                 .unwrap()
@@ -238,7 +241,7 @@ mod tests {
         assert_eq!(judgement.flip, Some(true));
         assert_eq!(judgement.orders[0].conclusion.analyses, None);
         let text = serde_json::to_string(&judgement).unwrap();
-        let again: Judgement = serde_json::from_str(&text).unwrap();
+        let again: RecordedVerdict = serde_json::from_str(&text).unwrap();
         assert_eq!(again, judgement);
         assert_eq!(serde_json::to_string(&again).unwrap(), text);
     }
@@ -248,11 +251,11 @@ mod tests {
         let mut broken = order(false, [1, 2]);
         broken.conclusion[1].score.probabilities[3] = f32::NAN;
         assert!(
-            Judgement::of(&Verdict {
+            RecordedVerdict::of(&Verdict {
                 orders: vec![broken]
             })
             .is_err()
         );
-        assert!(Judgement::of(&Verdict { orders: vec![] }).is_err());
+        assert!(RecordedVerdict::of(&Verdict { orders: vec![] }).is_err());
     }
 }

@@ -9,7 +9,7 @@ use acem3_conclusion::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::cases::{Case, Reason};
+use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
 use crate::judging::key::Provenance;
 
@@ -45,7 +45,7 @@ impl PairJob {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unscored {
     /// The kind of failure.
-    pub reason: Reason,
+    pub reason: UnscoredReason,
     /// What was expected and what was found.
     pub message: String,
 }

@@ -10,77 +10,77 @@ use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
 use anyhow::{Context, Result};
 use candle::DType;
 
-use super::group::Group;
+use super::group::TrunkGroup;
 use super::load::Panel;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::data::cases::Reason;
+use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::key::{Provenance, judge_digest};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 /// What a member wrote about a sitting, or why it could not.
-type Written = Result<Vec<Rating>, Error>;
+type MemberOutput = Result<Vec<Rating>, Error>;
 
 /// An image as each group sees it; `None` for those that see none.
-type Seen = Vec<Option<Arc<ImageTokens>>>;
+type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
 /// Tokens of images that are kept, for further questions about them.
 const IMAGE_TOKENS: usize = 1 << 14;
 
 /// How a panel is used in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct JudgeOptions {
     /// Judge one presentation order instead of both.
     pub single_order: bool,
 }
 
 /// A panel with what it remembers between batches. Nothing of it moves a verdict.
-pub struct Bench {
+pub struct PanelJudge {
     panel: Panel,
-    options: Options,
+    options: JudgeOptions,
     /// What each group remembers.
-    memories: Vec<Memory>,
+    memories: Vec<GroupCache>,
 }
 
 /// What a group remembers between batches.
 #[derive(Default)]
-struct Memory {
+struct GroupCache {
     prefixes: Prefixes,
     images: HashMap<String, Arc<ImageTokens>>,
 }
 
 /// One pair in one order, on its way to a verdict.
-struct Sitting<'a> {
+struct PairPass<'a> {
     job: usize,
     swapped: bool,
     input: JudgeInput<'a>,
-    images: Seen,
+    images: GroupImages,
     branches: Result<Vec<BranchEvaluation>, Unscored>,
 }
 
-impl Bench {
+impl PanelJudge {
     /// Loads a panel that judges both orders of every pair, and gives its reasons.
     ///
     /// # Errors
     /// Where its files are no panel, or do not fit the place.
-    pub fn open(files: &PanelFiles, place: &Place, downloads: Downloads) -> Result<Self> {
+    pub fn open(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
         let panel = Panel::load(files, false, place, downloads)?;
-        Ok(Self::new(panel, Options::default()))
+        Ok(Self::new(panel, JudgeOptions::default()))
     }
 
     /// A panel that begins to judge.
-    pub fn new(panel: Panel, options: Options) -> Self {
+    pub fn new(panel: Panel, options: JudgeOptions) -> Self {
         Self {
-            memories: panel.groups.iter().map(|_| Memory::default()).collect(),
+            memories: panel.groups.iter().map(|_| GroupCache::default()).collect(),
             panel,
             options,
         }
     }
 
     /// Both orders of every job.
-    fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<Sitting<'a>>> {
+    fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
         let mut sittings = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let images = match &job.image {
@@ -99,7 +99,7 @@ impl Bench {
                 } else {
                     [first, second]
                 };
-                sittings.push(Sitting {
+                sittings.push(PairPass {
                     job: i,
                     swapped: *swapped,
                     input: JudgeInput {
@@ -116,7 +116,7 @@ impl Bench {
     }
 
     /// An image as each group sees it.
-    fn see(&mut self, image: &LoadedImage) -> Result<Result<Seen, Unscored>> {
+    fn see(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
         let mut all = Vec::with_capacity(self.memories.len());
         for (group, memory) in self.panel.groups.iter().zip(&mut self.memories) {
             match memory.see(group, image)? {
@@ -128,13 +128,13 @@ impl Bench {
     }
 
     /// The three experts write about every sitting.
-    fn evaluate(&mut self, sittings: &mut [Sitting]) -> Result<()> {
-        let mut asked: Vec<&mut Sitting> = sittings
+    fn evaluate(&mut self, sittings: &mut [PairPass]) -> Result<()> {
+        let mut asked: Vec<&mut PairPass> = sittings
             .iter_mut()
             .filter(|sitting| sitting.branches.is_ok())
             .collect();
         // What each expert wrote about each sitting, in the order of the aspects.
-        let mut written: Vec<[Option<Written>; 3]> =
+        let mut written: Vec<[Option<MemberOutput>; 3]> =
             asked.iter().map(|_| Default::default()).collect();
         let groups = self.panel.groups.iter().zip(&mut self.memories);
         for (g, (group, memory)) in groups.enumerate() {
@@ -179,7 +179,7 @@ impl Bench {
     }
 
     /// The conclusion model writes about every sitting that the experts could finish.
-    fn conclude(&mut self, sittings: &[Sitting]) -> Result<Vec<Option<Written>>> {
+    fn conclude(&mut self, sittings: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
         let groups = self.panel.groups.iter().zip(&mut self.memories);
         let seats = groups.enumerate();
         let mut seats =
@@ -212,7 +212,7 @@ impl Bench {
     }
 }
 
-impl Sitting<'_> {
+impl PairPass<'_> {
     /// What a group is asked: one that sees nothing is asked about the text alone.
     fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
         let image = self.images.get(group).and_then(Option::as_ref);
@@ -224,11 +224,11 @@ impl Sitting<'_> {
     }
 }
 
-impl Memory {
+impl GroupCache {
     /// The tokens of an image. Each is encoded alone, so that they never depend on the batch.
     fn see(
         &mut self,
-        group: &Group,
+        group: &TrunkGroup,
         image: &LoadedImage,
     ) -> Result<Result<Option<Arc<ImageTokens>>, Unscored>> {
         let Some(eyes) = &group.eyes else {
@@ -246,7 +246,7 @@ impl Memory {
             Err(error) => {
                 let message = format!("{}: {error}", image.name);
                 return Ok(Err(Unscored {
-                    reason: Reason::Image,
+                    reason: UnscoredReason::Image,
                     message,
                 }));
             }
@@ -265,7 +265,7 @@ impl Memory {
     }
 }
 
-impl Judge for Bench {
+impl Judge for PanelJudge {
     fn name(&self) -> String {
         let digest = judge_digest(&self.panel.hashes).to_string();
         let hash = digest.get(..8).unwrap_or_default();
@@ -358,12 +358,12 @@ fn in_pair_order(
 fn unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored {
-            reason: Reason::Truncated,
+            reason: UnscoredReason::Truncated,
             message: error.to_string(),
         }),
         // The same would come again: to end the run here would keep it from all that follows.
         Error::NotFinite => Ok(Unscored {
-            reason: Reason::Refused,
+            reason: UnscoredReason::Refused,
             message: error.to_string(),
         }),
         error => Err(error.into()),

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
-use crate::checkpoints::panel::member::Sight;
+use crate::checkpoints::panel::member::VisionSetup;
 
 /// What all members of a panel look through.
-pub(crate) struct Eyes {
-    view: View,
+pub(crate) struct ImageEncoder {
+    view: ImageInput,
     /// The token `(c)` that ends a row of patches of tiles.
     newline: Option<Tensor>,
     tower: VisionTower,
@@ -19,25 +19,25 @@ pub(crate) struct Eyes {
 }
 
 /// What of an image is seen.
-enum View {
+enum ImageInput {
     /// All of it at once.
     Whole(ImageProcessor),
     /// All of it at once, then in tiles.
     Tiled(AnyRes),
 }
 
-impl Eyes {
+impl ImageEncoder {
     /// The vision tower and projector of the checkpoint under `vb`.
-    pub(crate) fn load(sight: &Sight, vb: &VarBuilder, device: &Device) -> Result<Self> {
+    pub(crate) fn load(sight: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
         let processor = sight.processor.clone();
         let (view, newline) = match &sight.pinpoints {
-            None => (View::Whole(processor), None),
+            None => (ImageInput::Whole(processor), None),
             Some(pinpoints) => {
                 let newline = model.get(sight.projector.hidden_size, "image_newline")?;
                 let any_res = AnyRes::new(processor, pinpoints.clone())?;
-                (View::Tiled(any_res), Some(newline))
+                (ImageInput::Tiled(any_res), Some(newline))
             }
         };
         Ok(Self {
@@ -65,12 +65,12 @@ impl Eyes {
     /// What the tower gets to see of an image: the whole, and tiles where there are any.
     pub(crate) fn prepare(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
         match &self.view {
-            View::Whole(processor) => Ok(Tiles {
+            ImageInput::Whole(processor) => Ok(Tiles {
                 pixel_values: processor.preprocess(image)?.unsqueeze(0)?,
                 grid: (0, 0),
                 image: (image.height(), image.width()),
             }),
-            View::Tiled(any_res) => any_res.preprocess(image),
+            ImageInput::Tiled(any_res) => any_res.preprocess(image),
         }
     }
 

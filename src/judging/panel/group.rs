@@ -8,9 +8,9 @@ use acem3_experts::prompt::{BranchPrompts, Rubric};
 use anyhow::{Context, Result};
 use candle::Device;
 
-use super::eyes::Eyes;
+use super::eyes::ImageEncoder;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::panel::recipe::Asking;
+use crate::checkpoints::panel::recipe::PromptConfig;
 use crate::checkpoints::store::weights::{Checkpoint, shared_layers};
 use crate::support::terminal::exit::advised;
 
@@ -19,11 +19,11 @@ const TOGETHER: &str =
     "configuration and weights are not of one model; fetch both from the same place";
 
 /// Members that read the same tokens and see the same image tokens.
-pub(super) struct Group {
+pub(super) struct TrunkGroup {
     /// Which members of the panel they are: the place of a head to the place of a member.
     pub members: Vec<usize>,
     /// What they see with.
-    pub eyes: Option<Eyes>,
+    pub eyes: Option<ImageEncoder>,
     /// What they compute with.
     pub engine: Engine,
     /// The experts' prompts in their tokens.
@@ -59,7 +59,7 @@ pub(super) fn trunk_layers(members: &[Member], group: &[usize]) -> usize {
     shared_layers(&weights, layers).min(layers.saturating_sub(1))
 }
 
-impl Group {
+impl TrunkGroup {
     /// The head of a member of the panel, if it stands here.
     pub(super) fn head(&self, member: usize) -> Option<usize> {
         self.members.iter().position(|own| *own == member)
@@ -69,7 +69,7 @@ impl Group {
     pub(super) fn new(
         members: &[Member],
         group: Vec<usize>,
-        asking: &Asking,
+        asking: &PromptConfig,
         settings: Settings,
         device: &Device,
     ) -> Result<Self> {
@@ -113,10 +113,14 @@ impl Group {
     }
 }
 
-fn parts(member: &Member, depth: usize, device: &Device) -> Result<(Option<Eyes>, Trunk, Head)> {
+fn parts(
+    member: &Member,
+    depth: usize,
+    device: &Device,
+) -> Result<(Option<ImageEncoder>, Trunk, Head)> {
     let vb = member.weights.builder(device);
     let eyes = match &member.sight {
-        Some(sight) => Some(Eyes::load(sight, &vb, device)?),
+        Some(sight) => Some(ImageEncoder::load(sight, &vb, device)?),
         None => None,
     };
     let trunk = Trunk::load(&vb, &member.decoder, depth)?;

@@ -9,6 +9,6 @@ mod group;
 mod inspect;
 mod load;
 
-pub use bench::{Bench, Options};
+pub use bench::{JudgeOptions, PanelJudge};
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::judging::run::record::{Outcome, Record};
+use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::digest::Digest;
 
 /// The name of the file of verdicts set aside in the folder of a run.
@@ -20,21 +20,21 @@ pub const ASIDE: &str = "records.aside.jsonl";
 
 /// The verdicts that were set aside, by key.
 #[derive(Debug)]
-pub struct Aside {
+pub struct SupersededRecords {
     path: PathBuf,
     file: Option<File>,
-    index: HashMap<Digest, Slot>,
+    index: HashMap<Digest, SupersededEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct SupersededEntry {
     offset: u64,
     length: u64,
     /// True once the journal has a record of this key.
     used: bool,
 }
 
-impl Aside {
+impl SupersededRecords {
     /// Opens what was set aside in a folder, if anything was.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(ASIDE);
@@ -67,7 +67,7 @@ impl Aside {
     }
 
     /// The outcome of a key, if it was set aside.
-    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<Outcome>> {
+    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
         let (Some(slot), Some(file)) = (self.index.get_mut(key), &mut self.file) else {
             return Ok(None);
         };
@@ -164,7 +164,7 @@ impl Aside {
         let mut attempt = || -> std::io::Result<()> {
             let file = File::open(&self.path)?;
             each_line(&mut BufReader::new(&file), |line, offset| {
-                let slot = Slot {
+                let slot = SupersededEntry {
                     offset,
                     length: line.len() as u64,
                     used: false,

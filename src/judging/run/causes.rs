@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::judging::run::record::Subject;
+use crate::judging::run::record::RecordSubject;
 
 /// Causes that are told apart; what comes after so many is not counted.
 const KINDS: usize = 64;
@@ -29,7 +29,7 @@ pub struct Cause {
 
 impl Causes {
     /// Counts a record without a verdict.
-    pub fn add(&mut self, subject: &Subject, message: &str) {
+    pub fn add(&mut self, subject: &RecordSubject, message: &str) {
         let order = self.kinds.len();
         let kind = kind(subject, message);
         if let Some(cause) = self.kinds.get_mut(&kind) {
@@ -53,7 +53,7 @@ impl Causes {
 }
 
 /// A message without what is its record's own.
-fn kind(subject: &Subject, message: &str) -> String {
+fn kind(subject: &RecordSubject, message: &str) -> String {
     let mut names: Vec<&str> = subject.models.iter().map(String::as_str).collect();
     names.extend(subject.pair.iter().flatten().map(String::as_str));
     names.extend(subject.case.as_deref());
@@ -86,13 +86,13 @@ fn without(text: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::cases::Problem;
+    use crate::data::cases::InputProblem;
     use crate::support::digest::Digest;
 
-    fn subject(case: &str, pair: [&str; 2]) -> Subject {
-        let problem = Problem::parse("x.jsonl".as_ref(), 1, Some(case.to_owned()), "");
+    fn subject(case: &str, pair: [&str; 2]) -> RecordSubject {
+        let problem = InputProblem::parse("x.jsonl".as_ref(), 1, Some(case.to_owned()), "");
         let pair = Some(pair.map(str::to_owned));
-        Subject::of_problem(&problem, pair, "x.jsonl".to_owned(), &Digest::of(b"j"))
+        RecordSubject::of_problem(&problem, pair, "x.jsonl".to_owned(), &Digest::of(b"j"))
     }
 
     #[test]

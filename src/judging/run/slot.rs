@@ -1,20 +1,20 @@
 //! What stands in a run's window: records in the order of the input, some of which wait for the judge.
 
-use super::record::{Outcome, Subject};
+use super::record::{RecordOutcome, RecordSubject};
 use super::tally::Origin;
 use crate::judging::judge::PairJob;
 
 /// A record to be: its place in the order is fixed, its outcome may have to wait for the judge.
-pub(super) struct Slot {
-    pub(super) subject: Subject,
-    pub(super) step: Step,
+pub(super) struct PendingRecord {
+    pub(super) subject: RecordSubject,
+    pub(super) step: PendingOutcome,
     /// What the last record of something ends.
-    pub(super) ends: Option<End>,
+    pub(super) ends: Option<RecordBoundary>,
 }
 
 /// What a record ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum RecordBoundary {
     /// A case.
     Case,
     /// A case that could not be read.
@@ -23,7 +23,7 @@ pub(super) enum End {
     LeftOut,
 }
 
-pub(super) enum Step {
-    Ready(Outcome, Origin),
+pub(super) enum PendingOutcome {
+    Ready(RecordOutcome, Origin),
     Waits(PairJob),
 }

@@ -3,12 +3,12 @@
 //! Scores have few distinct values, so that a hundred thousand cases fill a few hundred cells, and
 //! whatever is asked of two raters is a function of the cells and their weights.
 
-use super::ratings::Ratings;
+use super::ratings::RatingMatrix;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// The distinct pairs of values of two raters, and which of them each case has.
 #[derive(Clone, Debug)]
-pub struct Cells {
+pub struct ContingencyCells {
     /// The distinct values of the first rater, ascending.
     x: Vec<f64>,
     /// Those of the second.
@@ -21,8 +21,8 @@ pub struct Cells {
 
 /// The cells with a weight each: how many cases they hold, or how many were drawn.
 #[derive(Clone, Debug)]
-pub struct Table<'a> {
-    cells: &'a Cells,
+pub struct ContingencyTable<'a> {
+    cells: &'a ContingencyCells,
     weights: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
     Ok((distinct, places))
 }
 
-impl Cells {
+impl ContingencyCells {
     /// The ratings of two raters, case by case.
     ///
     /// # Errors
@@ -69,35 +69,35 @@ impl Cells {
         self.of.is_empty()
     }
 
-    /// The distinct pairs as ratings by two raters, to be weighed by [`Table::weights`].
-    pub fn ratings(&self) -> Ratings {
+    /// The distinct pairs as ratings by two raters, to be weighed by [`ContingencyTable::weights`].
+    pub fn ratings(&self) -> RatingMatrix {
         let unit = |[i, j]: &[u32; 2]| vec![(0, self.x[*i as usize]), (1, self.y[*j as usize])];
-        Ratings::of_finite(self.pairs.iter().map(unit).collect())
+        RatingMatrix::of_finite(self.pairs.iter().map(unit).collect())
     }
 
     /// Every case once.
-    pub fn table(&self) -> Table<'_> {
+    pub fn table(&self) -> ContingencyTable<'_> {
         self.fill(|_| 1.0)
     }
 
     /// Every case as often as its weight says, in the order of the cases.
-    pub fn drawn(&self, weights: &[f64]) -> Table<'_> {
+    pub fn drawn(&self, weights: &[f64]) -> ContingencyTable<'_> {
         self.fill(|case| weights.get(case).copied().unwrap_or(0.0))
     }
 
-    fn fill(&self, weight: impl Fn(usize) -> f64) -> Table<'_> {
+    fn fill(&self, weight: impl Fn(usize) -> f64) -> ContingencyTable<'_> {
         let mut weights = vec![0.0; self.pairs.len()];
         for (case, &cell) in self.of.iter().enumerate() {
             weights[cell as usize] += weight(case);
         }
-        Table {
+        ContingencyTable {
             cells: self,
             weights,
         }
     }
 }
 
-impl Table<'_> {
+impl ContingencyTable<'_> {
     /// The two values of each cell that is not empty, and its weight; ascending by the first value,
     /// then by the second.
     pub fn entries(&self) -> impl Iterator<Item = (f64, f64, f64)> + Clone + '_ {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn equal_pairs_are_one_cell() {
-        let cells = Cells::new(&[2.0, 0.0, 2.0, -0.0], &[1.0, 5.0, 1.0, 5.0]).unwrap();
+        let cells = ContingencyCells::new(&[2.0, 0.0, 2.0, -0.0], &[1.0, 5.0, 1.0, 5.0]).unwrap();
         let all: Vec<_> = cells.table().entries().collect();
         assert_eq!(all, [(0.0, 5.0, 2.0), (2.0, 1.0, 2.0)]);
         let drawn = cells.drawn(&[3.0, 0.0, 1.0, 0.0]);
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn what_is_no_number_is_refused() {
         assert_eq!(
-            Cells::new(&[f64::NAN], &[1.0]).err(),
+            ContingencyCells::new(&[f64::NAN], &[1.0]).err(),
             Some(Undefined::NotFinite)
         );
         assert!(matches!(
-            Cells::new(&[], &[]),
+            ContingencyCells::new(&[], &[]),
             Err(Undefined::TooFew { found: 0, .. })
         ));
     }

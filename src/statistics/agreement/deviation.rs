@@ -1,6 +1,6 @@
 //! How far scores lie from the right ones, in points.
 
-use super::cells::Table;
+use super::cells::ContingencyTable;
 use crate::statistics::undefined::{Defined, at_least};
 
 /// The mean absolute difference of the two ratings of a case.
@@ -8,7 +8,7 @@ use crate::statistics::undefined::{Defined, at_least};
 /// # Errors
 ///
 /// Without a case.
-pub fn mean_absolute(table: &Table<'_>) -> Defined<f64> {
+pub fn mean_absolute(table: &ContingencyTable<'_>) -> Defined<f64> {
     of_difference(table, f64::abs)
 }
 
@@ -17,11 +17,11 @@ pub fn mean_absolute(table: &Table<'_>) -> Defined<f64> {
 /// # Errors
 ///
 /// Without a case.
-pub fn bias(table: &Table<'_>) -> Defined<f64> {
+pub fn bias(table: &ContingencyTable<'_>) -> Defined<f64> {
     of_difference(table, |difference| difference)
 }
 
-fn of_difference(table: &Table<'_>, of: fn(f64) -> f64) -> Defined<f64> {
+fn of_difference(table: &ContingencyTable<'_>, of: fn(f64) -> f64) -> Defined<f64> {
     let n = table.total();
     at_least(1, n as usize, "cases")?;
     let sum: f64 = table.entries().map(|(a, b, w)| w * of(a - b)).sum();

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::undefined::{Defined, Side, Undefined, at_least};
+use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
 
 /// y = slope · x + intercept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct LinearFit {
     /// How much y rises with x.
     pub slope: f64,
     /// y at zero.
     pub intercept: f64,
 }
 
-impl Line {
+impl LinearFit {
     /// The line with the least squared distances.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Line {
         let mean_y = weighed().map(|(_, y, w)| w * y).sum::<f64>() / n;
         let squares: f64 = weighed().map(|(x, _, w)| w * (x - mean_x).powi(2)).sum();
         if squares <= 1e-20 * n * (1.0 + mean_x * mean_x) {
-            return Err(Undefined::Constant(Side::First));
+            return Err(Undefined::Constant(RatingColumn::First));
         }
         let products: f64 = weighed()
             .map(|(x, y, w)| w * (x - mean_x) * (y - mean_y))

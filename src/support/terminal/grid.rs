@@ -9,14 +9,14 @@ use crate::support::text::{markdown, printable};
 
 /// Rows below a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grid {
+pub struct Table {
     /// What stands above the columns.
     pub head: Vec<String>,
     /// The rows; each has as many cells as the header.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Grid {
+impl Table {
     /// A table without rows.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn three_forms_of_one_table() {
-        let mut grid = Grid::new(["model", "score"]);
+        let mut grid = Table::new(["model", "score"]);
         grid.row(["a|b", "1"]);
         grid.row(["c, \u{1b}d", "12.5"]);
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
         );
         let markdown = "| model | score |\n| --- | ---: |\n| a\\|b | 1 |\n| c, \\u{1b}d | 12.5 |\n";
         assert_eq!(grid.markdown(), markdown);
-        let mut long = Grid::new(["model"]);
+        let mut long = Table::new(["model"]);
         long.row([format!("{}b", "a".repeat(300))]);
         let text = long.text();
         let cell = text.lines().nth(1).unwrap();

@@ -5,6 +5,6 @@ mod table;
 mod trial;
 mod variant;
 
-pub use table::{Cell, Row, Table};
-pub use trial::{Budget, run};
-pub use variant::{Rows, Variant};
+pub use table::{AblationRow, AblationTable, SeedStatistic};
+pub use trial::{AblationConfig, run};
+pub use variant::{AblationStudy, Variant};

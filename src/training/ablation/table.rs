@@ -4,38 +4,38 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::trial::{Budget, Measured};
-use super::variant::Rows;
+use super::trial::{AblationConfig, AblationResult};
+use super::variant::AblationStudy;
 use crate::statistics::mean_interval;
-use crate::support::chart::{Axis, Chart, DOTS, Mark, labelled};
-use crate::support::terminal::grid::Grid;
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::terminal::grid::Table;
 use crate::training::TrainConfig;
 
 /// A table.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct AblationTable {
     /// What its rows are.
-    pub rows_are: Rows,
+    pub rows_are: AblationStudy,
     /// What was trained and measured, in words.
     pub budget: String,
     /// The rows; the others differ from the first in one thing.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AblationRow>,
 }
 
 /// A row: one variant over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct AblationRow {
     /// What is particular about it.
     pub name: String,
     /// Its figures.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<SeedStatistic>,
     /// Seconds of training, the mean of runs that were not interrupted.
     pub seconds: Option<f64>,
 }
 
 /// A figure over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cell {
+pub struct SeedStatistic {
     /// What it is a share of.
     pub name: String,
     /// The mean over seeds.
@@ -46,20 +46,21 @@ pub struct Cell {
     pub seeds: Vec<f64>,
 }
 
-impl Row {
+impl AblationRow {
     /// The row of these trainings.
-    pub fn new(name: &str, all: &[Measured]) -> Self {
+    pub fn new(name: &str, all: &[AblationResult]) -> Self {
         let names = all
             .first()
             .map_or(&[][..], |first| first.figures.as_slice());
         let cell = |(name, _): &(String, f64)| {
-            let of = |m: &Measured| m.figures.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+            let of =
+                |m: &AblationResult| m.figures.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
             let seeds: Vec<f64> = all.iter().filter_map(of).collect();
             // Where nothing is trained, a seed moves nothing, and its interval would tell a certainty there is none of.
             let moved = seeds
                 .windows(2)
                 .any(|pair| pair[0].total_cmp(&pair[1]).is_ne());
-            Cell {
+            SeedStatistic {
                 name: name.clone(),
                 mean: seeds.iter().sum::<f64>() / seeds.len().max(1) as f64,
                 interval: mean_interval(&seeds).ok().filter(|_| moved),
@@ -75,9 +76,14 @@ impl Row {
     }
 }
 
-impl Table {
+impl AblationTable {
     /// A table with the words about it.
-    pub fn new(rows_are: Rows, base: &TrainConfig, budget: &Budget, rows: Vec<Row>) -> Self {
+    pub fn new(
+        rows_are: AblationStudy,
+        base: &TrainConfig,
+        budget: &AblationConfig,
+        rows: Vec<AblationRow>,
+    ) -> Self {
         let from = base.start.as_deref().unwrap_or("nothing");
         let seeds = budget.seeds;
         let spread = if seeds == 1 {
@@ -107,10 +113,10 @@ impl Table {
             .map_or(&[][..], |row| row.cells.as_slice());
         head.extend(names.iter().map(|cell| cell.name.clone()));
         head.push("seconds".to_owned());
-        let mut grid = Grid::new(head);
+        let mut grid = Table::new(head);
         for row in &self.rows {
             let mut cells = vec![row.name.clone()];
-            cells.extend(row.cells.iter().map(Cell::text));
+            cells.extend(row.cells.iter().map(SeedStatistic::text));
             cells.push(row.seconds.map_or("-".to_owned(), |s| format!("{s:.0}")));
             grid.row(cells);
         }
@@ -129,22 +135,22 @@ impl Table {
     pub fn svg(&self) -> String {
         let first = self.rows.first().and_then(|row| row.cells.first());
         let title = first.map_or("", |cell| cell.name.as_str());
-        let mark = |row: &Row| {
+        let mark = |row: &AblationRow| {
             let cell = row.cells.first();
-            Mark {
+            ChartMark {
                 label: labelled(&row.name, cell.map(|cell| cell.mean)),
                 value: cell.map(|cell| cell.mean),
                 interval: cell.and_then(|cell| cell.interval),
                 second: false,
             }
         };
-        let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
+        let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
         let title = format!("{title} ({})", self.budget);
         Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
     }
 }
 
-impl Cell {
+impl SeedStatistic {
     fn text(&self) -> String {
         let percent = |value: f64| format!("{:.1}", 100.0 * value);
         match self.interval {
@@ -161,8 +167,8 @@ impl Cell {
 mod tests {
     use super::*;
 
-    fn measured(seed: u64, right: f64, seconds: Option<f64>) -> Measured {
-        Measured {
+    fn measured(seed: u64, right: f64, seconds: Option<f64>) -> AblationResult {
+        AblationResult {
             seed,
             of: None,
             seconds,
@@ -173,7 +179,7 @@ mod tests {
     #[test]
     fn a_row_is_as_sure_as_its_seeds_agree() {
         let seeds = [0.90, 0.94, 0.92].map(|right| measured(1, right, Some(10.0)));
-        let row = Row::new("full", &seeds);
+        let row = AblationRow::new("full", &seeds);
         // scipy.stats.t.interval(0.95, 2, 0.92, 0.02 / sqrt(3))
         let [low, high] = row.cells[0].interval.unwrap();
         assert!(
@@ -181,9 +187,9 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!(row.cells[0].text(), "92.0 % (87.0 to 97.0)");
-        let single = Row::new("full", &seeds[..1]);
+        let single = AblationRow::new("full", &seeds[..1]);
         assert_eq!(single.cells[0].text(), "90.0 %");
-        let cut_off = Row::new("full", &[measured(1, 0.5, None)]);
+        let cut_off = AblationRow::new("full", &[measured(1, 0.5, None)]);
         assert_eq!(cut_off.seconds, None);
     }
 }

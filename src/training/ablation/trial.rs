@@ -7,20 +7,20 @@ use anyhow::{Context, Result, bail};
 use candle::Device;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Row, Table};
-use super::variant::{Rows, Variant};
+use super::table::{AblationRow, AblationTable};
+use super::variant::{AblationStudy, Variant};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::start::Start;
-use crate::judging::panel::Bench;
-use crate::support::device::Place;
+use crate::checkpoints::panel::start::InitialModel;
+use crate::judging::panel::PanelJudge;
+use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::files::whole_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::duration;
 use crate::training::measurement;
-use crate::training::measurement::{Plan, Report};
-use crate::training::{Live, TrainConfig, TrainPaths, train};
+use crate::training::measurement::{MeasurementConfig, MeasurementReport};
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// The file of a run's figures.
 const MEASURED: &str = "measured.json";
@@ -30,11 +30,11 @@ const FIGURES: u32 = 2;
 
 /// How much is trained and measured.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct AblationConfig {
     /// How often each row is trained, each time with a seed of its own.
     pub seeds: u64,
     /// What each panel is measured on.
-    pub plan: Plan,
+    pub plan: MeasurementConfig,
     /// The folder of data sets to train with.
     pub data: Option<std::path::PathBuf>,
     /// Where models are trained and judge.
@@ -43,7 +43,7 @@ pub struct Budget {
 
 /// What came of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct AblationResult {
     /// The seed.
     pub seed: u64,
     /// The hash of what was trained and of what it was measured on.
@@ -60,19 +60,19 @@ pub struct Measured {
 /// # Errors
 /// Where a training or a measure fails.
 pub fn run(
-    rows: Rows,
-    (base, start): (&TrainConfig, Option<&Start>),
-    budget: &Budget,
+    rows: AblationStudy,
+    (base, start): (&TrainConfig, Option<&InitialModel>),
+    budget: &AblationConfig,
     out: &Path,
-    (live, interrupt): (&Live, &Interrupt),
-) -> Result<Option<Table>> {
+    (live, interrupt): (&TrainingProgress, &Interrupt),
+) -> Result<Option<AblationTable>> {
     let mut table = Vec::new();
     for variant in rows.variants(base)? {
         let mut all = Vec::new();
         for i in 0..budget.seeds {
             let seed = base.seed.wrapping_add(i);
             let folder = out.join(&variant.folder).join(format!("seed-{seed}"));
-            let trial = Trial {
+            let trial = AblationTrial {
                 variant: &variant,
                 start,
                 budget,
@@ -88,23 +88,23 @@ pub fn run(
                 None => return Ok(None),
             }
         }
-        table.push(Row::new(&variant.name, &all));
+        table.push(AblationRow::new(&variant.name, &all));
     }
-    Ok(Some(Table::new(rows, base, budget, table)))
+    Ok(Some(AblationTable::new(rows, base, budget, table)))
 }
 
 /// One variant with one seed.
-struct Trial<'a> {
+struct AblationTrial<'a> {
     variant: &'a Variant,
-    start: Option<&'a Start>,
-    budget: &'a Budget,
+    start: Option<&'a InitialModel>,
+    budget: &'a AblationConfig,
     folder: &'a Path,
-    live: &'a Live,
+    live: &'a TrainingProgress,
     interrupt: &'a Interrupt,
 }
 
-impl Trial<'_> {
-    fn measured(&self, seed: u64) -> Result<Option<Measured>> {
+impl AblationTrial<'_> {
+    fn measured(&self, seed: u64) -> Result<Option<AblationResult>> {
         let path = self.folder.join(MEASURED);
         let mut config = self.variant.config.clone();
         config.seed = seed;
@@ -132,7 +132,7 @@ impl Trial<'_> {
                  hint: the reason stands above; cases must fit into the context of the panel"
             );
         }
-        let measured = Measured {
+        let measured = AblationResult {
             seed,
             of,
             // Where only the cases are others, nothing was trained again.
@@ -153,7 +153,7 @@ impl Trial<'_> {
     /// What must be the same for a measure to be this trial's. That a training is of its configuration and its data is
     /// found out by its folder.
     fn identity(&self, config: &TrainConfig) -> Result<Digest> {
-        let Plan {
+        let MeasurementConfig {
             phantoms,
             seed,
             data,
@@ -165,20 +165,20 @@ impl Trial<'_> {
         Ok(Digest::of((plan + &text).as_bytes()))
     }
 
-    fn measure(&self) -> Result<Report> {
+    fn measure(&self) -> Result<MeasurementReport> {
         let files = PanelFiles::Folder(self.folder.join("panel"));
-        let place = Place {
+        let place = Placement {
             device: self.budget.device.clone(),
-            ..Place::cpu()
+            ..Placement::cpu()
         };
-        let mut judge = Bench::open(&files, &place, Downloads::default())?;
+        let mut judge = PanelJudge::open(&files, &place, Downloads::default())?;
         let say = |text: &str| self.live.note(text);
         measurement::measure(&mut judge, &self.budget.plan, self.interrupt, &say)
     }
 }
 
 /// The measure of an earlier run, if there is one.
-fn read(path: &Path) -> Result<Option<Measured>> {
+fn read(path: &Path) -> Result<Option<AblationResult>> {
     let Ok(text) = std::fs::read(path) else {
         return Ok(None);
     };
@@ -192,7 +192,7 @@ fn read(path: &Path) -> Result<Option<Measured>> {
 }
 
 /// The shares that tables show, set by set.
-fn figures(report: &Report) -> Vec<(String, f64)> {
+fn figures(report: &MeasurementReport) -> Vec<(String, f64)> {
     let mut all = Vec::new();
     for figures in &report.figures {
         let shares = [

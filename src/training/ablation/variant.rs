@@ -11,7 +11,7 @@ use crate::training::{StageConfig, StageKind, TrainConfig};
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Rows {
+pub enum AblationStudy {
     /// All of it; without reward tokens; without preference data; without frozen layers
     Ablation,
     /// Every number of frozen layers
@@ -33,7 +33,7 @@ pub struct Variant {
     pub config: TrainConfig,
 }
 
-impl Rows {
+impl AblationStudy {
     /// The variants of a configuration, the first being what the others are compared with.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn every_row_differs_from_the_first_in_one_thing() {
         let base = base();
-        let rows = Rows::Ablation.variants(&base).unwrap();
+        let rows = AblationStudy::Ablation.variants(&base).unwrap();
         let names: Vec<&str> = rows.iter().map(|r| r.folder.as_str()).collect();
         let expected = [
             "full",
@@ -189,7 +189,7 @@ mod tests {
         assert!(data.is_none() && rows[2].config.stages.len() + 1 == base.stages.len());
         assert_eq!(layers.unwrap().frozen_layers, Some(0));
         assert_eq!(rows[3].config.trunk_layers, 0);
-        let frozen = Rows::Frozen.variants(&base).unwrap();
+        let frozen = AblationStudy::Frozen.variants(&base).unwrap();
         let layers = frozen
             .iter()
             .map(|v| stage(v).unwrap().frozen_layers.unwrap());
@@ -197,7 +197,7 @@ mod tests {
         let preferring = |v: &Variant| v.config.stages.iter().filter(|s| s.kind.prefers()).count();
         let stages: Vec<usize> = frozen.iter().map(preferring).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
-        let ways = Rows::Negatives.variants(&base).unwrap();
+        let ways = AblationStudy::Negatives.variants(&base).unwrap();
         let ways = ways.iter().map(|v| {
             stage(v)
                 .unwrap()
@@ -209,7 +209,7 @@ mod tests {
         });
         assert_eq!(ways.collect::<Vec<_>>(), [4, 1, 1, 1, 1]);
         let members = |config: &TrainConfig| -> Vec<String> {
-            let rows = Rows::Negatives.variants(config).unwrap();
+            let rows = AblationStudy::Negatives.variants(config).unwrap();
             let named = |v| stage(v).unwrap().members.join(" ");
             rows.iter().map(named).collect()
         };
@@ -217,12 +217,12 @@ mod tests {
         assert_eq!(members(&base), ["", "", "", "", "medical_knowledge"]);
         let conclusion = changed(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
         assert_eq!(members(&conclusion), ["conclusion"; 4]);
-        assert_eq!(Rows::Bias.variants(&base).unwrap().len(), 2);
+        assert_eq!(AblationStudy::Bias.variants(&base).unwrap().len(), 2);
     }
 
     #[test]
     fn without_preferences_there_is_no_table() {
-        let error = Rows::Bias
+        let error = AblationStudy::Bias
             .variants(&without(&base()))
             .unwrap_err()
             .to_string();

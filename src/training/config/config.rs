@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::precision::Precision;
 use super::stage_config::{StageConfig, StageKind};
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::start::Start;
+use crate::checkpoints::panel::start::InitialModel;
 use crate::support::files::folder::folder_of;
 use crate::training::stages::beginning;
 
@@ -78,7 +78,7 @@ fn four() -> usize {
 impl TrainConfig {
     /// Reads and checks a configuration, and what it begins with; that comes from `downloads` where it is an
     /// id on the hub.
-    pub fn begin(path: &Path, downloads: Downloads) -> Result<(Self, Option<Start>)> {
+    pub fn begin(path: &Path, downloads: Downloads) -> Result<(Self, Option<InitialModel>)> {
         let text = std::fs::read_to_string(path).with_context(|| {
             format!(
                 "cannot read the configuration {}\n\

@@ -9,31 +9,31 @@ use anyhow::{Context, Result, bail};
 use super::split::split;
 use super::stage_config::StageConfig;
 use crate::checkpoints::panel::recipe::MEMBERS;
-use crate::training::preferences::contrast::{Contrast, Contrasts};
+use crate::training::preferences::contrast::{PreferenceSequence, PreferenceSequenceBuilder};
 use crate::training::preferences::data;
 use crate::training::preferences::data::PreferencePair;
-use crate::training::preferences::given_pairs::{PairWriter, rewarded};
-use crate::training::stages::practice::Lectern;
+use crate::training::preferences::given_pairs::{FileSequenceBuilder, rewarded};
+use crate::training::stages::practice::StageContext;
 use crate::training::stages::stage::{VALIDATION, VALIDATION_AT};
 
 /// A source of preferences.
-pub(crate) enum Source<'a> {
+pub(crate) enum PreferenceSource<'a> {
     /// Drawn.
-    Drawn(Lectern<'a>, Contrasts<'a>),
+    Drawn(StageContext<'a>, PreferenceSequenceBuilder<'a>),
     /// Read: those that are learned, so many, and then those that validate.
-    File(Lectern<'a>, &'a Path, (Vec<PreferencePair>, usize)),
+    File(StageContext<'a>, &'a Path, (Vec<PreferencePair>, usize)),
 }
 
-impl<'a> Source<'a> {
+impl<'a> PreferenceSource<'a> {
     /// The source that a stage names.
-    pub(crate) fn open(lectern: Lectern<'a>) -> Result<Self> {
+    pub(crate) fn open(lectern: StageContext<'a>) -> Result<Self> {
         let settings = lectern.settings;
         let file = settings.preferences.as_ref().and_then(|p| p.file.as_ref());
         if let Some(file) = file {
             let pairs = split(data::read(file)?.0);
             return Ok(Self::File(lectern, file, pairs));
         }
-        let contrasts = Contrasts::new(lectern.scribe, settings.kind.reward())?;
+        let contrasts = PreferenceSequenceBuilder::new(lectern.scribe, settings.kind.reward())?;
         Ok(Self::Drawn(lectern, contrasts))
     }
 
@@ -52,10 +52,10 @@ impl<'a> Source<'a> {
     }
 
     /// What is to be preferred about the case of a number.
-    pub(crate) fn contrasts(&self, number: u64) -> Result<Vec<Contrast>> {
+    pub(crate) fn contrasts(&self, number: u64) -> Result<Vec<PreferenceSequence>> {
         match self {
             Self::Drawn(lectern, contrasts) => {
-                let Lectern {
+                let StageContext {
                     teacher, settings, ..
                 } = lectern;
                 teacher.contrasts(contrasts, settings, number)
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
                 let pair = pairs
                     .get(number as usize)
                     .context("there is no such pair")?;
-                let writer = PairWriter {
+                let writer = FileSequenceBuilder {
                     tokenizer: lectern.scribe.tokenizer(),
                     processor: &lectern.config.processor(),
                     image_tokens: lectern.scribe.image_tokens(),

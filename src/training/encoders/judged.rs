@@ -13,19 +13,21 @@ use candle::{DType, Device, Tensor};
 
 use super::candidate::{Candidate, TOWER};
 use super::features::features;
-use super::table::{Comparison, Row, Values};
-use super::{PlanSet, memory};
+use super::table::{EncoderComparison, EncoderRow, MeasuredValues};
+use super::{EncoderTestConfig, memory};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::safetensors::write as write_tensors;
-use crate::judging::panel::Bench;
-use crate::support::device::Place;
+use crate::judging::panel::PanelJudge;
+use crate::support::device::Placement;
 use crate::training::measurement::sets;
-use crate::training::measurement::sets::Set;
+use crate::training::measurement::sets::TestSet;
 use crate::training::measurement::trial;
-use crate::training::measurement::trial::View;
-use crate::training::{Live, Precision, StageConfig, StageKind, TrainConfig, TrainPaths, adapt};
+use crate::training::measurement::trial::ImageCondition;
+use crate::training::{
+    Precision, StageConfig, StageKind, TrainConfig, TrainPaths, TrainingProgress, adapt,
+};
 
 const PROJECTOR: &str = "model.mm_projector.";
 /// The file of what a panel looks through.
@@ -37,7 +39,7 @@ const MEMBER: usize = 1;
 
 /// What each encoder gets.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct ProjectorBudget {
     /// Optimisation steps of the projector.
     pub steps: u64,
     /// Sequences in a step.
@@ -50,16 +52,16 @@ pub struct Budget {
 /// to folders under `out`.
 pub fn compare(
     encoders: &[Candidate],
-    set: &PlanSet,
-    (budget, out): (&Budget, &Path),
-    live: &Live,
+    set: &EncoderTestConfig,
+    (budget, out): (&ProjectorBudget, &Path),
+    live: &TrainingProgress,
     say: &dyn Fn(&str),
-) -> Result<Comparison> {
+) -> Result<EncoderComparison> {
     let held_out = match &set.data {
         Some(data) => sets::slake(data, set.test, set.seed)?,
         None => sets::phantoms(set.test, set.seed)?,
     };
-    let base = Base::embedded()?;
+    let base = BasePanel::embedded()?;
     let mut rows = Vec::new();
     for (i, encoder) in encoders.iter().enumerate() {
         say(&format!("{}: training its projector", encoder.name));
@@ -79,15 +81,15 @@ pub fn compare(
         "a projector for each encoder, {} steps of {}, under the embedded panel's frozen decoder",
         budget.steps, budget.batch
     );
-    Ok(Comparison::new("judge", words, held_out.name, rows))
+    Ok(EncoderComparison::new("judge", words, held_out.name, rows))
 }
 
-fn row(encoder: &Candidate, panel: &Path, set: &Set) -> Result<Row> {
+fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
     let files = PanelFiles::Folder(panel.to_owned());
-    let mut judge = Bench::open(&files, &Place::cpu(), Downloads::default())?;
-    let verdicts = trial::judge(&mut judge, &set.trials, View::Own, &|_| Ok(()))?;
-    let mut overall: Values = Vec::new();
-    let mut aspects: [Values; 3] = Default::default();
+    let mut judge = PanelJudge::open(&files, &Placement::cpu(), Downloads::default())?;
+    let verdicts = trial::judge(&mut judge, &set.trials, ImageCondition::Own, &|_| Ok(()))?;
+    let mut overall: MeasuredValues = Vec::new();
+    let mut aspects: [MeasuredValues; 3] = Default::default();
     for ((trial, known), verdict) in set.trials.iter().zip(&set.known).zip(&verdicts) {
         let right = |told: std::cmp::Ordering, known| f64::from(u8::from(told == known));
         // A pair without a verdict is no right answer; rows must hold the same pairs.
@@ -122,23 +124,23 @@ fn row(encoder: &Candidate, panel: &Path, set: &Set) -> Result<Row> {
     let timed: Vec<_> = set.trials.iter().take(TIMED).collect();
     let images: Vec<_> = timed.iter().map(|t| &t.image.decoded).collect();
     let seconds = features(encoder, &images)?.seconds;
-    Ok(Row {
+    Ok(EncoderRow {
         images_per_second: images.len() as f64 / seconds.max(1e-9),
         parameters: encoder.parameters(),
         hub: encoder.hub.clone(),
-        ..Row::new(&encoder.name, values)
+        ..EncoderRow::new(&encoder.name, values)
     })
 }
 
 /// The panel whose decoder all encoders get.
-struct Base {
+struct BasePanel {
     spec: PanelSpec,
     tokenizer: Vec<u8>,
     /// Tensors by file, without what the panel looks through.
     files: BTreeMap<String, HashMap<String, Tensor>>,
 }
 
-impl Base {
+impl BasePanel {
     fn embedded() -> Result<Self> {
         let files = PanelFiles::Embedded;
         let text = files.read(PANEL_FILE)?;
@@ -161,9 +163,9 @@ impl Base {
     fn look_through(
         &self,
         encoder: &Candidate,
-        (budget, seed): (&Budget, u64),
+        (budget, seed): (&ProjectorBudget, u64),
         paths: &TrainPaths,
-        live: &Live,
+        live: &TrainingProgress,
     ) -> Result<PathBuf> {
         // A random tower draws its weights when it is loaded.
         encoder.tower()?;
@@ -220,7 +222,7 @@ impl Base {
         Ok(folder.to_owned())
     }
 
-    fn config(&self, encoder: &Candidate, budget: &Budget, seed: u64) -> TrainConfig {
+    fn config(&self, encoder: &Candidate, budget: &ProjectorBudget, seed: u64) -> TrainConfig {
         let decoder = self.spec.model.decoder.clone();
         let frozen = [TOWER, "model.embed_tokens.", "model.layers.", "model.norm."];
         TrainConfig {

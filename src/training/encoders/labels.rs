@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use acem3_vision::{DecodedImage, Limits};
 use anyhow::{Context, Error, Result};
 
-use crate::data::dataset_rows::{RealItem, RealSplit, load_real};
-use crate::data::images::Images;
+use crate::data::dataset_rows::{DatasetItem, DatasetSplit, load_real};
+use crate::data::images::ImageReader;
 use crate::data::phantoms::{Attributes, draw, scene};
 
 /// A closed question is a label when it is asked about so many images.
@@ -19,7 +19,7 @@ const QUESTIONS: usize = 8;
 const LEARNED: u64 = 0x001a_be15;
 
 /// An image and the class of each label, where it is known.
-pub(super) struct Labelled {
+pub(super) struct LabelledImage {
     /// The image's name.
     pub(super) name: String,
     /// Its pixels.
@@ -29,26 +29,26 @@ pub(super) struct Labelled {
 }
 
 /// Labelled images to learn from and to be tested on.
-pub(super) struct LabelSet {
+pub(super) struct LabelledImageSet {
     /// What the set is called.
     pub(super) name: String,
     /// The labels and their numbers of classes.
     pub(super) labels: Vec<(String, usize)>,
     /// Images to fit a classifier on.
-    pub(super) train: Vec<Labelled>,
+    pub(super) train: Vec<LabelledImage>,
     /// Other images.
-    pub(super) test: Vec<Labelled>,
+    pub(super) test: Vec<LabelledImage>,
 }
 
 /// Phantoms with their five attributes.
-pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelSet> {
+pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImageSet> {
     let names = ["kind", "count", "side", "size", "tone"];
     let image = |seed: u64, index: u64| {
         let scene = scene(seed, index);
         let drawn = draw(&scene);
         let (w, h) = (drawn.width() as usize, drawn.height() as usize);
         let image = DecodedImage::from_rgb(w, h, drawn.into_raw());
-        Ok(Labelled {
+        Ok(LabelledImage {
             name: index.to_string(),
             image: image.context("a phantom without pixels")?,
             classes: scene.attributes().classes().map(Some).to_vec(),
@@ -56,7 +56,7 @@ pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelSet> {
     };
     let all = |seed, n| (0..n).map(|i| image(seed, i)).collect::<Result<Vec<_>>>();
     let sizes = names.into_iter().zip(Attributes::CLASSES);
-    Ok(LabelSet {
+    Ok(LabelledImageSet {
         name: "phantoms".to_owned(),
         labels: sizes.map(|(name, n)| (name.to_owned(), n)).collect(),
         train: all(seed.wrapping_add(LEARNED), train)?,
@@ -66,13 +66,13 @@ pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelSet> {
 
 /// SLAKE's images: modality, organ, and closed questions that are often asked; learned from its train
 /// part, tested on its validation part.
-pub(super) fn slake(data: &Path) -> Result<LabelSet> {
-    let train = load_real(data, RealSplit::SlakeTrain)?;
-    let test = load_real(data, RealSplit::SlakeValidate)?;
+pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
+    let train = load_real(data, DatasetSplit::SlakeTrain)?;
+    let test = load_real(data, DatasetSplit::SlakeValidate)?;
     let tables = tables(&train);
-    let mut files = Images::new(PathBuf::new(), Limits::default());
-    let mut images = |items: &[RealItem]| -> Result<Vec<Labelled>> {
-        let mut by_image: BTreeMap<&str, Vec<&RealItem>> = BTreeMap::new();
+    let mut files = ImageReader::new(PathBuf::new(), Limits::default());
+    let mut images = |items: &[DatasetItem]| -> Result<Vec<LabelledImage>> {
+        let mut by_image: BTreeMap<&str, Vec<&DatasetItem>> = BTreeMap::new();
         for item in items {
             by_image.entry(&item.image_key).or_default().push(item);
         }
@@ -83,7 +83,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelSet> {
         labelled
             .map(|(name, source, classes)| {
                 let image = files.load(&source).map_err(Error::msg)?;
-                Ok(Labelled {
+                Ok(LabelledImage {
                     name: name.to_owned(),
                     image: image.decoded.clone(),
                     classes,
@@ -91,7 +91,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelSet> {
             })
             .collect()
     };
-    Ok(LabelSet {
+    Ok(LabelledImageSet {
         name: "SLAKE validate".to_owned(),
         train: images(&train)?,
         test: images(&test)?,
@@ -103,17 +103,17 @@ pub(super) fn slake(data: &Path) -> Result<LabelSet> {
 }
 
 /// A label: where its value stands, and its classes.
-struct Table {
+struct LabelSpec {
     name: String,
-    of: Field,
+    of: FieldFn,
     question: Option<String>,
     classes: Vec<String>,
 }
 
-impl Table {
+impl LabelSpec {
     /// The class of an image by its rows; unknown where they disagree with none of the classes.
-    fn class(&self, items: &[&RealItem]) -> Option<usize> {
-        let asked = |item: &&&RealItem| {
+    fn class(&self, items: &[&DatasetItem]) -> Option<usize> {
+        let asked = |item: &&&DatasetItem| {
             self.question
                 .as_ref()
                 .is_none_or(|q| item.question.to_lowercase() == *q)
@@ -128,40 +128,40 @@ impl Table {
 }
 
 /// Where a value stands in a row.
-type Field = fn(&RealItem) -> Option<&str>;
+type FieldFn = fn(&DatasetItem) -> Option<&str>;
 
-fn tables(items: &[RealItem]) -> Vec<Table> {
-    let named: [(&str, Field); 2] = [
+fn tables(items: &[DatasetItem]) -> Vec<LabelSpec> {
+    let named: [(&str, FieldFn); 2] = [
         ("modality", |item| item.modality.as_deref()),
         ("organ", |item| item.organ.as_deref()),
     ];
-    let classes = |of: Field, items: &mut dyn Iterator<Item = &RealItem>| {
+    let classes = |of: FieldFn, items: &mut dyn Iterator<Item = &DatasetItem>| {
         let mut classes: Vec<String> = items.filter_map(of).map(str::to_lowercase).collect();
         classes.sort();
         classes.dedup();
         classes
     };
-    let mut tables: Vec<Table> = named
+    let mut tables: Vec<LabelSpec> = named
         .into_iter()
-        .map(|(name, of)| Table {
+        .map(|(name, of)| LabelSpec {
             name: name.to_owned(),
             of,
             question: None,
             classes: classes(of, &mut items.iter()),
         })
         .collect();
-    let mut asked: BTreeMap<String, Vec<&RealItem>> = BTreeMap::new();
+    let mut asked: BTreeMap<String, Vec<&DatasetItem>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.closed) {
         asked
             .entry(item.question.to_lowercase())
             .or_default()
             .push(item);
     }
-    let mut asked: Vec<(String, Vec<&RealItem>)> = asked.into_iter().collect();
+    let mut asked: Vec<(String, Vec<&DatasetItem>)> = asked.into_iter().collect();
     asked.retain(|(_, items)| items.len() >= ASKED);
     asked.sort_by_key(|(_, items)| std::cmp::Reverse(items.len()));
-    let answer: Field = |item| Some(&item.answer);
-    let questions = asked.into_iter().map(|(question, items)| Table {
+    let answer: FieldFn = |item| Some(&item.answer);
+    let questions = asked.into_iter().map(|(question, items)| LabelSpec {
         classes: classes(answer, &mut items.into_iter()),
         name: question.clone(),
         of: answer,
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_slake_says_of_its_images() {
-        let item = |image: usize, question: &str, answer: &str| RealItem {
+        let item = |image: usize, question: &str, answer: &str| DatasetItem {
             image: crate::data::cases::ImageSource::File(format!("{image}.jpg").into()),
             image_key: image.to_string(),
             dataset: "slake",
@@ -200,7 +200,7 @@ mod tests {
             modality: Some(["CT", "MRI"][image % 2].to_owned()),
         };
         let ask = |i| item(i, "Is it healthy?", if i % 3 == 0 { "Yes" } else { "no" });
-        let mut items: Vec<RealItem> = (0..ASKED).map(ask).collect();
+        let mut items: Vec<DatasetItem> = (0..ASKED).map(ask).collect();
         items.push(item(0, "Is this seldom asked?", "yes"));
         let tables = tables(&items);
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();

@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 
-use super::table::Row;
+use super::table::EncoderRow;
 
 /// Measures a row and notes the peak of the memory held meanwhile.
-pub(super) fn watched(measure: impl FnOnce() -> Result<Row>) -> Result<Row> {
+pub(super) fn watched(measure: impl FnOnce() -> Result<EncoderRow>) -> Result<EncoderRow> {
     // Where it is not forgotten, the peak is that of the whole run, and would be told wrongly for a
     // later row.
     let fresh = forget_peak();
     let row = measure()?;
-    Ok(Row {
+    Ok(EncoderRow {
         peak_memory: peak().filter(|_| fresh),
         ..row
     })

@@ -15,13 +15,13 @@ pub mod probe;
 mod table;
 
 pub use candidate::Candidate;
-pub use table::{Comparison, Figure, Row};
+pub use table::{EncoderComparison, EncoderRow, NamedProportion};
 
 use std::path::PathBuf;
 
 /// What encoders are compared on.
 #[derive(Clone, Debug)]
-pub struct PlanSet {
+pub struct EncoderTestConfig {
     /// The folder of public data sets; phantoms where absent.
     pub data: Option<PathBuf>,
     /// Phantoms to learn from; a data set has its own number.

@@ -2,16 +2,20 @@
 
 use anyhow::Result;
 
-use super::PlanSet;
+use super::EncoderTestConfig;
 use super::candidate::Candidate;
 use super::classifier::classify;
 use super::features::{Features, features, standardise};
-use super::labels::{self, LabelSet, Labelled};
-use super::table::{Comparison, Row, Values};
+use super::labels::{self, LabelledImage, LabelledImageSet};
+use super::table::{EncoderComparison, EncoderRow, MeasuredValues};
 
 /// Compares encoders by linear probes on each label and by retrieval: whether the nearest image that
 /// was learned from has the same label.
-pub fn compare(encoders: &[Candidate], set: &PlanSet, say: &dyn Fn(&str)) -> Result<Comparison> {
+pub fn compare(
+    encoders: &[Candidate],
+    set: &EncoderTestConfig,
+    say: &dyn Fn(&str),
+) -> Result<EncoderComparison> {
     let labelled = match &set.data {
         Some(data) => labels::slake(data)?,
         None => labels::phantoms(set.train, set.test, set.seed)?,
@@ -26,11 +30,16 @@ pub fn compare(encoders: &[Candidate], set: &PlanSet, say: &dyn Fn(&str)) -> Res
         labelled.train.len(),
         labelled.test.len()
     );
-    Ok(Comparison::new("probe", budget, &labelled.name, rows))
+    Ok(EncoderComparison::new(
+        "probe",
+        budget,
+        &labelled.name,
+        rows,
+    ))
 }
 
-fn row(encoder: &Candidate, set: &LabelSet) -> Result<Row> {
-    let encoded = |images: &[Labelled]| {
+fn row(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
+    let encoded = |images: &[LabelledImage]| {
         features(
             encoder,
             &images.iter().map(|i| &i.image).collect::<Vec<_>>(),
@@ -46,12 +55,12 @@ fn row(encoder: &Candidate, set: &LabelSet) -> Result<Row> {
     } = encoded(&set.test)?;
     standardise(&mut train, &mut test);
     let nearest = nearest(&train, &test);
-    let mut each: Vec<(String, Values)> = Vec::new();
-    let mut retrieved: Values = Vec::new();
+    let mut each: Vec<(String, MeasuredValues)> = Vec::new();
+    let mut retrieved: MeasuredValues = Vec::new();
     for (label, (name, classes)) in set.labels.iter().enumerate() {
         let known: Vec<Option<usize>> = set.train.iter().map(|i| i.classes[label]).collect();
         let found = classify(&train, &known, *classes, &test)?;
-        let right = |told: &dyn Fn(usize) -> Option<usize>| -> Values {
+        let right = |told: &dyn Fn(usize) -> Option<usize>| -> MeasuredValues {
             let tested = set.test.iter().enumerate();
             tested
                 .filter_map(|(i, image)| {
@@ -68,11 +77,11 @@ fn row(encoder: &Candidate, set: &LabelSet) -> Result<Row> {
     let of_label = |(name, values)| (format!("  {name}"), values);
     values.extend(each.into_iter().map(of_label));
     values.push(("label of the nearest image right".to_owned(), retrieved));
-    Ok(Row {
+    Ok(EncoderRow {
         images_per_second: (train.len() + test.len()) as f64 / (seconds + more).max(1e-9),
         parameters: encoder.parameters(),
         hub: encoder.hub.clone(),
-        ..Row::new(&encoder.name, values)
+        ..EncoderRow::new(&encoder.name, values)
     })
 }
 
@@ -104,7 +113,7 @@ mod tests {
     fn rows_name_every_label() {
         let encoders = ["embedded", "random"]
             .map(|name| Candidate::open(name, &HubFlags::default(), true).unwrap());
-        let set = PlanSet {
+        let set = EncoderTestConfig {
             data: None,
             train: 12,
             test: 6,

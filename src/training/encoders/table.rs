@@ -7,15 +7,15 @@ use serde::Serialize;
 use crate::analysis::agreement::probability;
 use crate::checkpoints::hub::HubStamp;
 use crate::statistics::{Clusters, Difference, difference, holm};
-use crate::support::chart::{Axis, Chart, DOTS, Mark, labelled};
-use crate::training::measurement::{Share, share};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::training::measurement::{Proportion, share};
 
 /// A value between 0 and 1 for each thing measured, with the image it is about.
-pub(super) type Values = Vec<(String, f64)>;
+pub(super) type MeasuredValues = Vec<(String, f64)>;
 
 /// All encoders measured on one set.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct EncoderComparison {
     /// What was done: `probe` or `judge`.
     pub measure: &'static str,
     /// The budget of each row, in words.
@@ -23,19 +23,19 @@ pub struct Comparison {
     /// The set.
     pub set: String,
     /// One row for each encoder, in the order asked for.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EncoderRow>,
 }
 
 /// One encoder.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct EncoderRow {
     /// Its name.
     pub encoder: String,
     /// Where on the hub it was taken from; absent where it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hub: Option<HubStamp>,
     /// Its figures, the overall one first.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<NamedProportion>,
     /// Its overall figure against the first row's; absent in the first row.
     pub difference: Option<Difference>,
     /// Images encoded per second.
@@ -46,23 +46,23 @@ pub struct Row {
     pub peak_memory: Option<u64>,
     /// The values of the overall figure, by which rows are compared.
     #[serde(skip)]
-    pub(super) overall: Values,
+    pub(super) overall: MeasuredValues,
 }
 
 /// A named share.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figure {
+pub struct NamedProportion {
     /// What is measured.
     pub name: String,
     /// Its mean and interval; absent where nothing could be measured.
-    pub share: Option<Share>,
+    pub share: Option<Proportion>,
 }
 
-impl Row {
+impl EncoderRow {
     /// A row of measured values, the overall ones first.
-    pub(super) fn new(encoder: &str, values: Vec<(String, Values)>) -> Self {
+    pub(super) fn new(encoder: &str, values: Vec<(String, MeasuredValues)>) -> Self {
         let overall = values.first().map(|(_, v)| v.clone()).unwrap_or_default();
-        let figures = values.into_iter().map(|(name, values)| Figure {
+        let figures = values.into_iter().map(|(name, values)| NamedProportion {
             name,
             share: share(&values),
         });
@@ -79,21 +79,21 @@ impl Row {
     }
 }
 
-impl Comparison {
+impl EncoderComparison {
     /// The overall figure of every encoder, drawn.
     pub fn svg(&self) -> String {
         let figure = self.rows.first().and_then(|row| row.figures.first());
         let figure = figure.map_or("", |f| f.name.as_str());
-        let mark = |row: &Row| {
+        let mark = |row: &EncoderRow| {
             let share = row.figures.first().and_then(|f| f.share);
-            Mark {
+            ChartMark {
                 label: labelled(&row.encoder, share.map(|s| s.value)),
                 value: share.map(|s| s.value),
                 interval: share.map(|s| s.interval),
                 second: false,
             }
         };
-        let marks: Vec<Mark> = self.rows.iter().map(mark).collect();
+        let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
         let title = format!("{figure} ({}, 95 % intervals)", self.set);
         Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
     }
@@ -103,7 +103,7 @@ impl Comparison {
         measure: &'static str,
         budget: String,
         set: &str,
-        mut rows: Vec<Row>,
+        mut rows: Vec<EncoderRow>,
     ) -> Self {
         if let Some((first, others)) = rows.split_first_mut() {
             for row in others.iter_mut() {
@@ -167,7 +167,7 @@ impl Comparison {
     }
 }
 
-fn percent(share: Option<Share>) -> String {
+fn percent(share: Option<Proportion>) -> String {
     share.map_or_else(
         || "not measured".to_owned(),
         |s| {
@@ -185,9 +185,9 @@ fn percent(share: Option<Share>) -> String {
 mod tests {
     use super::*;
 
-    fn row(name: &str, right: usize) -> Row {
+    fn row(name: &str, right: usize) -> EncoderRow {
         let value = |i: usize| (i.to_string(), f64::from(u8::from(i < right)));
-        Row::new(
+        EncoderRow::new(
             name,
             vec![("overall".to_owned(), (0..40).map(value).collect())],
         )
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn rows_are_compared_with_the_first() {
         let rows = vec![row("a", 20), row("b", 36), row("c", 20)];
-        let found = Comparison::new("probe", "a budget".to_owned(), "a set", rows);
+        let found = EncoderComparison::new("probe", "a budget".to_owned(), "a set", rows);
         assert!(found.rows[0].difference.is_none());
         let [b, c] = [1, 2].map(|i| found.rows[i].difference.unwrap());
         assert!((b.value - 0.4).abs() < 1e-9 && b.p_holm < 0.01, "{b:?}");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::data::dataset_rows::RealItem;
+use crate::data::dataset_rows::DatasetItem;
 
 /// Questions that become attributes, the most frequent first.
 const QUESTIONS: usize = 48;
@@ -13,23 +13,23 @@ const FEWEST: usize = 25;
 const ANSWERS: usize = 12;
 
 /// The frequent questions of some data sets.
-pub(crate) struct Asked {
+pub(crate) struct QuestionAttributes {
     /// The answers of each question.
     classes: Vec<Vec<String>>,
     /// The known classes by image: question and answer.
     by_image: HashMap<String, Vec<(usize, usize)>>,
 }
 
-impl Asked {
+impl QuestionAttributes {
     /// The frequent questions among `items`.
-    pub(crate) fn new(items: &[RealItem]) -> Self {
-        let mut asked: BTreeMap<(&str, String), Vec<&RealItem>> = BTreeMap::new();
+    pub(crate) fn new(items: &[DatasetItem]) -> Self {
+        let mut asked: BTreeMap<(&str, String), Vec<&DatasetItem>> = BTreeMap::new();
         for item in items {
             let question = (item.dataset, item.question.to_lowercase());
             asked.entry(question).or_default().push(item);
         }
         // A stable sort: of equally frequent questions the first in the alphabet.
-        let mut asked: Vec<Vec<&RealItem>> = asked.into_values().collect();
+        let mut asked: Vec<Vec<&DatasetItem>> = asked.into_values().collect();
         asked.retain(|items| items.len() >= FEWEST);
         asked.sort_by_key(|items| std::cmp::Reverse(items.len()));
         asked.truncate(QUESTIONS);
@@ -44,7 +44,7 @@ impl Asked {
     }
 
     /// Adds a question; one that everybody answers alike tells nothing of an image.
-    fn add(&mut self, items: &[&RealItem]) {
+    fn add(&mut self, items: &[&DatasetItem]) {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for item in items {
             *counts.entry(item.answer.to_lowercase()).or_default() += 1;
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::data::cases::ImageSource;
 
-    fn item(image: usize, question: &str, answer: &str) -> RealItem {
-        RealItem {
+    fn item(image: usize, question: &str, answer: &str) -> DatasetItem {
+        DatasetItem {
             image: ImageSource::File(format!("{image}.jpg").into()),
             image_key: image.to_string(),
             dataset: "slake",
@@ -117,7 +117,7 @@ mod tests {
             items.push(item(i, "Is it an image?", "Yes"));
         }
         items.push(item(0, "What is this?", "A lung"));
-        let asked = Asked::new(&items);
+        let asked = QuestionAttributes::new(&items);
         assert_eq!(asked.sizes().collect::<Vec<_>>(), [2]);
         assert_eq!(asked.classes("0"), [Some(1)]);
         assert_eq!(asked.classes("1"), [Some(0)]);

@@ -9,16 +9,16 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::taught::{TaughtPair, TaughtResponse};
+use super::taught::{PairExample, ResponseExample};
 use crate::data::phantoms::{Claim, Defect, style};
 
 /// Most words of a claim.
 const WORDS: usize = 4;
 
 /// The words that claims are made of.
-pub(crate) struct Drills(Vec<String>);
+pub(crate) struct QuotingExamples(Vec<String>);
 
-impl Drills {
+impl QuotingExamples {
     /// The distinct words of some texts.
     pub(crate) fn new(texts: impl Iterator<Item = String>) -> Self {
         let mut words: Vec<String> = texts
@@ -37,7 +37,7 @@ impl Drills {
 
     /// A question and two responses of random words. What the image shows is one response's claim or
     /// a third; of the first response it is given, of the second it is the same again.
-    pub(crate) fn pair(&self, question: String, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+    pub(crate) fn pair(&self, question: String, rng: &mut ChaCha8Rng) -> Option<PairExample> {
         let claims = [self.words(rng)?, self.words(rng)?];
         let claims = if rng.random_bool(0.15) {
             [claims[0].clone(), claims[0].clone()]
@@ -49,7 +49,7 @@ impl Drills {
             2 | 3 => claims[1].clone(),
             _ => self.words(rng)?,
         };
-        let mut responses = claims.map(|claimed| -> TaughtResponse {
+        let mut responses = claims.map(|claimed| -> ResponseExample {
             let claim = Claim::single(&claimed, &claimed, &shown, claimed == shown);
             style::write(&claim, &[Defect::Bare], rng).into()
         });
@@ -57,7 +57,7 @@ impl Drills {
         for rating in given.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
             rating.learned = false;
         }
-        Some(TaughtPair {
+        Some(PairExample {
             pixels: None,
             question,
             responses,
@@ -81,8 +81,9 @@ mod tests {
 
     #[test]
     fn claims_are_what_is_said_and_agree_where_they_are_the_same() {
-        let drills =
-            Drills::new(["Left kidney, T2".to_owned(), "the left lung".to_owned()].into_iter());
+        let drills = QuotingExamples::new(
+            ["Left kidney, T2".to_owned(), "the left lung".to_owned()].into_iter(),
+        );
         assert_eq!(drills.0, ["kidney", "left", "lung", "t2", "the"]);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let (mut agreed, mut differed) = (0, 0);

@@ -7,7 +7,7 @@ use super::taught::Pixels;
 
 /// A prompt with a text after it.
 #[derive(Clone, Debug)]
-pub(crate) struct Exercise {
+pub(crate) struct PromptCompletion {
     /// What is read.
     pub(crate) prompt: Vec<Slot>,
     /// What is written: tokens, each with what an error at it costs.
@@ -17,7 +17,7 @@ pub(crate) struct Exercise {
 /// Exercises as branches after what their prompts have in common. None where that is nothing, or an
 /// image stands behind it.
 pub(crate) fn branched(
-    texts: &[Exercise],
+    texts: &[PromptCompletion],
     pixels: Option<Pixels>,
     image_tokens: usize,
 ) -> Option<Sequence> {
@@ -36,7 +36,7 @@ pub(crate) fn branched(
         return None;
     }
     let mut sequence = Sequence::new(&first.prompt[..common], pixels, image_tokens);
-    for Exercise { prompt, text } in texts {
+    for PromptCompletion { prompt, text } in texts {
         let rest = prompt[common..].iter().filter_map(|slot| match slot {
             Slot::Token(token) => Some((*token, 0.0)),
             Slot::Image => None,

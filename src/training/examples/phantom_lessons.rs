@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::pixels::drawn;
-use super::taught::{Pixels, TaughtPair, TaughtResponse};
+use super::taught::{PairExample, Pixels, ResponseExample};
 use crate::data::phantoms::{draw, practice, practice_responses, scene};
 
 /// Questions asked about one image in one sequence.
@@ -54,13 +54,13 @@ pub(crate) fn pair(
     index: u64,
     processor: &ImageProcessor,
     rng: &mut ChaCha8Rng,
-) -> Result<TaughtPair> {
+) -> Result<PairExample> {
     let phantom = practice(seed, index);
     let mut responses = phantom.responses.map(Into::into);
     if rng.random_bool(0.5) {
         responses.reverse();
     }
-    Ok(TaughtPair {
+    Ok(PairExample {
         pixels: Some(drawn(&phantom.image, processor)?),
         question: phantom.question.text,
         responses,
@@ -71,6 +71,6 @@ pub(crate) fn pair(
 pub(crate) fn responses(
     seed: u64,
     indices: std::ops::Range<u64>,
-) -> impl Iterator<Item = TaughtResponse> {
+) -> impl Iterator<Item = ResponseExample> {
     indices.flat_map(move |index| practice_responses(seed, index).map(Into::into))
 }

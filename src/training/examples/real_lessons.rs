@@ -12,13 +12,13 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::asked::Asked;
+use super::asked::QuestionAttributes;
 use super::pixels::{jitter, pixels};
-use super::taught::{Pixels, TaughtPair, TaughtResponse};
+use super::taught::{PairExample, Pixels, ResponseExample};
 use crate::data::dataset_rows::{
-    ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
 };
-use crate::data::images::Images;
+use crate::data::images::ImageReader;
 use crate::data::phantoms::rules::phrase;
 use crate::data::phantoms::table::RULES;
 use crate::data::phantoms::{Claim, Defect, style};
@@ -34,21 +34,21 @@ const TRAINED_ROWS: std::ops::Range<u64> = 0..1000;
 const WORDS: usize = 60;
 
 /// The train parts of the data sets, images decoded.
-pub(crate) struct RealLessons {
-    items: Vec<RealItem>,
+pub(crate) struct DatasetExamples {
+    items: Vec<DatasetItem>,
     by_image: Vec<Vec<usize>>,
     /// Rows of each data set, and how often one is drawn.
     by_dataset: Vec<(Vec<usize>, f64)>,
     images: HashMap<String, Pixels>,
-    wrong: WrongAnswers,
+    wrong: DistractorPool,
     model_pairs: Vec<ModelPair>,
     side: usize,
     organs: Vec<String>,
     modalities: Vec<String>,
-    asked: Asked,
+    asked: QuestionAttributes,
 }
 
-impl RealLessons {
+impl DatasetExamples {
     /// Reads the train parts under a folder and decodes their images once.
     pub(crate) fn load(
         data: &Path,
@@ -56,9 +56,9 @@ impl RealLessons {
         processor: &ImageProcessor,
         shares: &BTreeMap<String, f64>,
     ) -> Result<Self> {
-        let mut items = load_real(data, RealSplit::Train)?;
+        let mut items = load_real(data, DatasetSplit::Train)?;
         let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
-        let mut files = Images::new(PathBuf::new(), Limits::default());
+        let mut files = ImageReader::new(PathBuf::new(), Limits::default());
         let mut images = HashMap::new();
         let pictured = items.iter().map(|i| (&i.image_key, &i.image));
         let pictured = pictured.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
@@ -75,7 +75,7 @@ impl RealLessons {
             by_image.entry(&item.image_key).or_default().push(i);
             by_dataset.entry(item.dataset).or_default().push(i);
         }
-        let names = |of: fn(&RealItem) -> Option<&String>| {
+        let names = |of: fn(&DatasetItem) -> Option<&String>| {
             let mut names: Vec<String> = items.iter().filter_map(of).cloned().collect();
             names.sort();
             names.dedup();
@@ -84,10 +84,10 @@ impl RealLessons {
         Ok(Self {
             by_image: by_image.into_values().collect(),
             by_dataset: shared_out(by_dataset, shares)?,
-            wrong: WrongAnswers::new(&items),
+            wrong: DistractorPool::new(&items),
             organs: names(|i| i.organ.as_ref()),
             modalities: names(|i| i.modality.as_ref()),
-            asked: Asked::new(&items),
+            asked: QuestionAttributes::new(&items),
             images,
             model_pairs,
             items,
@@ -113,7 +113,7 @@ impl RealLessons {
 
     /// The hash of all of it, images as a panel sees them.
     pub(crate) fn digest(&self) -> Digest {
-        let texts = |item: &RealItem| {
+        let texts = |item: &DatasetItem| {
             let known = [&item.organ, &item.modality].map(|name| name.clone().unwrap_or_default());
             let [organ, modality] = known;
             let (question, answer) = (item.question.clone(), item.answer.clone());
@@ -201,7 +201,7 @@ impl RealLessons {
 
     /// A judged pair: the reference against a wrong answer, or two real models' answers. `doubting` is
     /// the share of findings that are wrong ones.
-    pub(crate) fn pair(&self, doubting: f64, rng: &mut ChaCha8Rng) -> Option<TaughtPair> {
+    pub(crate) fn pair(&self, doubting: f64, rng: &mut ChaCha8Rng) -> Option<PairExample> {
         if rng.random_bool(0.1)
             && let Some(pair) = self.model_pairs.choose(rng)
         {
@@ -225,7 +225,7 @@ impl RealLessons {
             } else {
                 defects(rng)
             };
-            let mut response: TaughtResponse = style::write(&claim, &defects, rng).into();
+            let mut response: ResponseExample = style::write(&claim, &defects, rng).into();
             if let Some(other) = self
                 .wrong
                 .draw(item, rng)
@@ -235,7 +235,7 @@ impl RealLessons {
             }
             response
         });
-        Some(TaughtPair {
+        Some(PairExample {
             pixels: Some(self.jittered(&item.image_key, rng)?),
             question: item.question.clone(),
             responses,
@@ -247,7 +247,7 @@ impl RealLessons {
         pair: &ModelPair,
         doubting: f64,
         rng: &mut ChaCha8Rng,
-    ) -> Option<TaughtPair> {
+    ) -> Option<PairExample> {
         let truth = pair.reference.to_lowercase();
         let other = if truth.starts_with("yes") {
             "no"
@@ -269,7 +269,7 @@ impl RealLessons {
                 Vec::new()
             };
             let claim = Claim::single(&text, said, &truth, right);
-            let mut response: TaughtResponse = style::write(&claim, &bare, rng).into();
+            let mut response: ResponseExample = style::write(&claim, &bare, rng).into();
             response.text = text;
             // Real answers carry no courtesy; the generator's own closing words are not in them.
             neutral(&mut response);
@@ -281,7 +281,7 @@ impl RealLessons {
         if rng.random_bool(0.5) {
             responses.reverse();
         }
-        Some(TaughtPair {
+        Some(PairExample {
             pixels: Some(self.jittered(&pair.image_key, rng)?),
             question: pair.question.clone(),
             responses,
@@ -289,7 +289,7 @@ impl RealLessons {
     }
 
     /// A row of any data set, each data set as often as its share asks.
-    fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&RealItem> {
+    fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
         let rows = self
             .by_dataset
             .choose_weighted(rng, |(_, share)| *share)
@@ -362,7 +362,7 @@ fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
 }
 
 /// Puts another finding into the factual analysis, to be read and not to be learned.
-fn doubt(response: &mut TaughtResponse, claimed: &str, shown: &str) {
+fn doubt(response: &mut ResponseExample, claimed: &str, shown: &str) {
     let at = Criterion::ALL
         .iter()
         .position(|c| *c == Criterion::FactualAccuracy);
@@ -374,7 +374,7 @@ fn doubt(response: &mut TaughtResponse, claimed: &str, shown: &str) {
     }
 }
 
-fn neutral(response: &mut TaughtResponse) {
+fn neutral(response: &mut ResponseExample) {
     let at = Criterion::ALL
         .iter()
         .position(|c| *c == Criterion::ToneAndEmpathy);

@@ -9,8 +9,8 @@ use acem3_experts::train::Sequence;
 use acem3_experts::{Aspect, Criterion, TextTokenizer};
 use anyhow::Result;
 
-use super::exercise::{Exercise, branched};
-use super::taught::{Pixels, TaughtPair, TaughtRating};
+use super::exercise::{PromptCompletion, branched};
+use super::taught::{PairExample, Pixels, RatingExample};
 use super::vocabulary::ANSWER;
 use crate::data::phantoms::style::found;
 use crate::training::config::config::TrainConfig;
@@ -24,7 +24,7 @@ const FACT_WEIGHT: f32 = 1.5;
 
 /// Prompts and formats in one tokenizer's tokens.
 #[derive(Clone)]
-pub(crate) struct Scribe {
+pub(crate) struct SequenceBuilder {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
     merge: MergePrompts,
@@ -37,14 +37,14 @@ pub(crate) struct Scribe {
 
 /// Which members learn from a pair.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lessons {
+pub(crate) struct LearningMembers {
     /// The branches, in the order of [`Aspect::ALL`].
     pub(crate) branches: [bool; 3],
     /// The conclusion.
     pub(crate) conclusion: bool,
 }
 
-impl Scribe {
+impl SequenceBuilder {
     /// The writer for a configuration; an image takes `image_tokens` places.
     pub(crate) fn new(
         config: &TrainConfig,
@@ -86,9 +86,9 @@ impl Scribe {
     /// of one sequence. The conclusion reads and merges the evaluations of `read`.
     pub(crate) fn evaluations(
         &self,
-        pair: &TaughtPair,
-        read: &TaughtPair,
-        lessons: Lessons,
+        pair: &PairExample,
+        read: &PairExample,
+        lessons: LearningMembers,
     ) -> Result<Vec<Sequence>> {
         let members = lessons.branches.into_iter().chain([lessons.conclusion]);
         let members = members.enumerate().filter(|(_, learns)| *learns);
@@ -97,9 +97,9 @@ impl Scribe {
             let known = if member < 3 { pair } else { read };
             let steps = &self.formats[member].1;
             let text = self.filled(steps, &known.of_member(member))?;
-            Ok(Exercise { prompt, text })
+            Ok(PromptCompletion { prompt, text })
         });
-        let texts: Vec<Exercise> = texts.collect::<Result<_>>()?;
+        let texts: Vec<PromptCompletion> = texts.collect::<Result<_>>()?;
         let sequence = |texts| branched(texts, pair.pixels.clone(), self.image_tokens);
         if let Some(sequence) = sequence(&texts) {
             return Ok(vec![sequence]);
@@ -116,8 +116,8 @@ impl Scribe {
     pub(crate) fn prompt(
         &self,
         member: usize,
-        pair: &TaughtPair,
-        read: &TaughtPair,
+        pair: &PairExample,
+        read: &PairExample,
     ) -> Result<Vec<Slot>> {
         let input = JudgeInput {
             image: pair.pixels.is_some(),
@@ -186,7 +186,7 @@ impl Scribe {
 
     /// Factual ratings without a case, each a branch of its own: given what is claimed and what the
     /// image shows, whether they agree, and the score.
-    pub(crate) fn comparisons(&self, ratings: &[TaughtRating]) -> Result<Sequence> {
+    pub(crate) fn comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
         let input = JudgeInput {
             image: false,
             question: "",
@@ -219,7 +219,7 @@ impl Scribe {
     pub(crate) fn filled(
         &self,
         steps: &[TokenStep],
-        ratings: &[&TaughtRating],
+        ratings: &[&RatingExample],
     ) -> Result<Vec<(u32, f32)>> {
         let mut tokens = Vec::new();
         let mut ratings = ratings.iter();
@@ -257,7 +257,7 @@ impl Scribe {
         Ok(tokens)
     }
 
-    fn written(&self, member: usize, ratings: &[&TaughtRating]) -> Vec<Piece> {
+    fn written(&self, member: usize, ratings: &[&RatingExample]) -> Vec<Piece> {
         let ratings: Vec<(String, u8)> = ratings
             .iter()
             .map(|r| (r.analysis.clone(), r.score))

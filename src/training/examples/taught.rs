@@ -8,7 +8,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::rules::phrase;
-use crate::data::phantoms::{TargetRating, WrittenResponse, style};
+use crate::data::phantoms::{ExactRating, WrittenResponse, style};
 
 /// How often a conclusion reads evaluations that are not the case's own, and how many of their
 /// ratings are changed then.
@@ -20,29 +20,29 @@ pub(crate) type Pixels = Arc<[f32]>;
 
 /// A pair with its evaluation.
 #[derive(Clone, Debug)]
-pub(crate) struct TaughtPair {
+pub(crate) struct PairExample {
     /// The image, preprocessed.
     pub(crate) pixels: Option<Pixels>,
     /// The question.
     pub(crate) question: String,
     /// Both responses, in the order of presentation.
-    pub(crate) responses: [TaughtResponse; 2],
+    pub(crate) responses: [ResponseExample; 2],
 }
 
 /// A response with its ratings.
 #[derive(Clone, Debug)]
-pub(crate) struct TaughtResponse {
+pub(crate) struct ResponseExample {
     /// The text.
     pub(crate) text: String,
     /// One for each criterion, in the order of [`Criterion::ALL`].
-    pub(crate) ratings: Vec<TaughtRating>,
+    pub(crate) ratings: Vec<RatingExample>,
     /// What the conclusion says of it.
-    pub(crate) conclusion: TaughtRating,
+    pub(crate) conclusion: RatingExample,
 }
 
 /// An analysis and a score, and whether its finding is learned or only read.
 #[derive(Clone, Debug)]
-pub(crate) struct TaughtRating {
+pub(crate) struct RatingExample {
     /// What is rated; `None` for a conclusion.
     pub(crate) criterion: Option<Criterion>,
     /// The reason.
@@ -54,8 +54,8 @@ pub(crate) struct TaughtRating {
     pub(crate) learned: bool,
 }
 
-impl TaughtRating {
-    fn new(criterion: Option<Criterion>, rating: TargetRating) -> Self {
+impl RatingExample {
+    fn new(criterion: Option<Criterion>, rating: ExactRating) -> Self {
         Self {
             criterion,
             analysis: rating.analysis,
@@ -65,31 +65,31 @@ impl TaughtRating {
     }
 }
 
-impl From<WrittenResponse> for TaughtResponse {
+impl From<WrittenResponse> for ResponseExample {
     fn from(written: WrittenResponse) -> Self {
         let ratings = written.ratings.into_iter();
         Self {
             text: written.text,
             ratings: ratings
-                .map(|(criterion, rating)| TaughtRating::new(Some(criterion), rating))
+                .map(|(criterion, rating)| RatingExample::new(Some(criterion), rating))
                 .collect(),
-            conclusion: TaughtRating::new(None, written.conclusion),
+            conclusion: RatingExample::new(None, written.conclusion),
         }
     }
 }
 
-impl TaughtResponse {
+impl ResponseExample {
     /// The rating of factual accuracy.
-    pub(crate) fn finding(&self) -> Option<&TaughtRating> {
+    pub(crate) fn finding(&self) -> Option<&RatingExample> {
         let wanted = Some(Criterion::FactualAccuracy);
         self.ratings.iter().find(|r| r.criterion == wanted)
     }
 }
 
-impl TaughtPair {
+impl PairExample {
     /// The ratings of an aspect in the order of the evaluation's text.
-    pub(crate) fn aspect(&self, aspect: Aspect) -> Vec<&TaughtRating> {
-        let of = |response: &'_ TaughtResponse| -> Vec<usize> {
+    pub(crate) fn aspect(&self, aspect: Aspect) -> Vec<&RatingExample> {
+        let of = |response: &'_ ResponseExample| -> Vec<usize> {
             let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
             (0..response.ratings.len()).filter(wanted).collect()
         };
@@ -121,13 +121,13 @@ impl TaughtPair {
             }
             let scores = response.ratings.iter();
             let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
-            response.conclusion = TaughtRating::new(None, style::conclude(scores));
+            response.conclusion = RatingExample::new(None, style::conclude(scores));
         }
         pair
     }
 
     /// The ratings of a member in the order of its text.
-    pub(crate) fn of_member(&self, member: usize) -> Vec<&TaughtRating> {
+    pub(crate) fn of_member(&self, member: usize) -> Vec<&RatingExample> {
         match Aspect::ALL.get(member) {
             Some(aspect) => self.aspect(*aspect),
             None => self.conclusion(),
@@ -135,7 +135,7 @@ impl TaughtPair {
     }
 
     /// The conclusion's ratings.
-    fn conclusion(&self) -> Vec<&TaughtRating> {
+    fn conclusion(&self) -> Vec<&RatingExample> {
         self.responses.iter().map(|r| &r.conclusion).collect()
     }
 }

@@ -6,16 +6,16 @@ use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::drills::Drills;
+use super::drills::QuotingExamples;
 use super::phantom_lessons;
-use super::real_lessons::RealLessons;
-use super::scribe::{Lessons, Scribe};
-use super::taught::{TaughtPair, TaughtRating, TaughtResponse};
+use super::real_lessons::DatasetExamples;
+use super::scribe::{LearningMembers, SequenceBuilder};
+use super::taught::{PairExample, RatingExample, ResponseExample};
 use crate::data::phantoms::Attributes;
 use crate::support::digest::Digest;
 use crate::training::config::config::TrainConfig;
 use crate::training::config::stage_config::{StageConfig, StageKind};
-use crate::training::preferences::contrast::{Contrast, Contrasts};
+use crate::training::preferences::contrast::{PreferenceSequence, PreferenceSequenceBuilder};
 use crate::training::preferences::data::negative;
 
 /// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
@@ -31,21 +31,23 @@ const MEDICAL_KNOWLEDGE: usize = 1;
 const COMPARED: u64 = 8;
 
 /// Draws examples.
-pub(crate) struct Teacher {
+pub(crate) struct ExampleSampler {
     seed: u64,
     processor: ImageProcessor,
     grid: usize,
-    real: Option<RealLessons>,
-    drills: Drills,
+    real: Option<DatasetExamples>,
+    drills: QuotingExamples,
 }
 
-impl Teacher {
+impl ExampleSampler {
     /// The teacher of a training, with or without real data.
-    pub(crate) fn new(config: &TrainConfig, real: Option<RealLessons>) -> Self {
+    pub(crate) fn new(config: &TrainConfig, real: Option<DatasetExamples>) -> Self {
         let seed = config.seed.wrapping_add(PHANTOM_SEED);
         let drills = match &real {
-            Some(real) => Drills::new(real.answers_said()),
-            None => Drills::new(phantom_lessons::responses(seed, 0..WORDED).map(|r| r.text)),
+            Some(real) => QuotingExamples::new(real.answers_said()),
+            None => {
+                QuotingExamples::new(phantom_lessons::responses(seed, 0..WORDED).map(|r| r.text))
+            }
         };
         Self {
             seed: config.seed,
@@ -59,13 +61,13 @@ impl Teacher {
     /// Numbers of classes of every attribute an encoder learns.
     pub(crate) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
-        classes.extend(self.real.iter().flat_map(RealLessons::classes));
+        classes.extend(self.real.iter().flat_map(DatasetExamples::classes));
         classes
     }
 
     /// The hash of the real data, where there are any.
     pub(crate) fn data(&self) -> Option<Digest> {
-        self.real.as_ref().map(RealLessons::digest)
+        self.real.as_ref().map(DatasetExamples::digest)
     }
 
     /// Texts for the tokenizer.
@@ -83,7 +85,7 @@ impl Teacher {
             }
             texts
         });
-        phantoms.chain(self.real.iter().flat_map(RealLessons::texts))
+        phantoms.chain(self.real.iter().flat_map(DatasetExamples::texts))
     }
 
     /// The image of number `index` with its attributes.
@@ -106,7 +108,7 @@ impl Teacher {
     /// The sequences of number `index`.
     pub(crate) fn sequences(
         &self,
-        scribe: &Scribe,
+        scribe: &SequenceBuilder,
         stage: &StageConfig,
         index: u64,
         member: Option<usize>,
@@ -147,10 +149,10 @@ impl Teacher {
     /// preferred is right.
     pub(crate) fn contrasts(
         &self,
-        contrasts: &Contrasts,
+        contrasts: &PreferenceSequenceBuilder,
         stage: &StageConfig,
         index: u64,
-    ) -> Result<Vec<Contrast>> {
+    ) -> Result<Vec<PreferenceSequence>> {
         let mut rng = self.rng(stage, index);
         let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
         let pair = self.pair(real, 0.0, number(stage, index), &mut rng)?;
@@ -165,11 +167,11 @@ impl Teacher {
     /// A pair of real answers where there are any, of a phantom's otherwise.
     fn pair(
         &self,
-        real: Option<&RealLessons>,
+        real: Option<&DatasetExamples>,
         doubting: f64,
         number: u64,
         rng: &mut ChaCha8Rng,
-    ) -> Result<TaughtPair> {
+    ) -> Result<PairExample> {
         match real.and_then(|r| r.pair(doubting, rng)) {
             Some(found) => Ok(found),
             None => phantom_lessons::pair(self.phantom_seed(), number, &self.processor, rng),
@@ -189,12 +191,12 @@ impl Teacher {
     /// Factual ratings of many responses.
     fn ratings(
         &self,
-        real: Option<&RealLessons>,
+        real: Option<&DatasetExamples>,
         stage: &StageConfig,
         number: u64,
         rng: &mut ChaCha8Rng,
-    ) -> Vec<TaughtRating> {
-        let responses: Vec<TaughtResponse> = if let Some(real) = real {
+    ) -> Vec<RatingExample> {
+        let responses: Vec<ResponseExample> = if let Some(real) = real {
             let pairs = (0..COMPARED).filter_map(|_| real.pair(stage.doubting, rng));
             pairs.flat_map(|pair| pair.responses).collect()
         } else {
@@ -202,7 +204,7 @@ impl Teacher {
             let indices = first..first.wrapping_add(COMPARED);
             phantom_lessons::responses(self.phantom_seed(), indices).collect()
         };
-        let findings = responses.iter().filter_map(TaughtResponse::finding);
+        let findings = responses.iter().filter_map(ResponseExample::finding);
         findings.filter(|r| r.learned).cloned().collect()
     }
 
@@ -223,17 +225,17 @@ fn number(stage: &StageConfig, index: u64) -> u64 {
 }
 
 /// All members' lessons are shared out over the examples. A single member learns its own alone.
-fn lessons(member: Option<usize>, easy: f64, rng: &mut ChaCha8Rng) -> Lessons {
+fn lessons(member: Option<usize>, easy: f64, rng: &mut ChaCha8Rng) -> LearningMembers {
     match member {
-        Some(3) => Lessons {
+        Some(3) => LearningMembers {
             branches: [false; 3],
             conclusion: true,
         },
-        Some(i) => Lessons {
+        Some(i) => LearningMembers {
             branches: [0, 1, 2].map(|b| b == i),
             conclusion: false,
         },
-        None => Lessons {
+        None => LearningMembers {
             branches: [rng.random_bool(easy), true, rng.random_bool(easy)],
             conclusion: rng.random_bool(easy),
         },

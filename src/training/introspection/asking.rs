@@ -6,18 +6,18 @@ use acem3_conclusion::compare;
 use anyhow::Result;
 use serde_json::json;
 
-use super::ledger::{Advice, Ledger};
-use super::suggestion::{Adviser, Doubt};
-use crate::judging::judge::judgement::Judgement;
+use super::ledger::{Advice, AdviceLog};
+use super::suggestion::{Adviser, MisjudgedPair};
+use crate::judging::judge::judgement::RecordedVerdict;
 
 /// Asks about those of which nothing is known yet, as often as it is worth.
 pub(super) fn ask(
-    batch: &[Doubt],
+    batch: &[MisjudgedPair],
     adviser: &mut Adviser,
     most: u32,
-    ledger: &mut Ledger,
+    ledger: &mut AdviceLog,
 ) -> Result<()> {
-    let mut open: Vec<&Doubt> = batch.iter().collect();
+    let mut open: Vec<&MisjudgedPair> = batch.iter().collect();
     open.retain(|doubt| ledger.get(&doubt.key()).is_none());
     let most = adviser.attempts(most);
     for attempt in 0..most {
@@ -48,7 +48,7 @@ pub(super) fn ask(
 }
 
 /// Those presentations of a suggested verdict whose order people agree with.
-fn agreeing(mut suggested: Judgement, known: [f64; 2]) -> Result<Judgement, String> {
+fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedVerdict, String> {
     let wanted = compare(known);
     let found = Ordering::from(suggested.order);
     if found != wanted {
@@ -76,7 +76,7 @@ fn in_words(order: Ordering) -> &'static str {
 }
 
 /// A line about a pair that a person is to decide on.
-pub(super) fn left(doubt: &Doubt, reason: Option<&str>) -> Result<String> {
+pub(super) fn left(doubt: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
     let (case, pair) = doubt.key();
     let line = json!({
         "case": case,
@@ -95,15 +95,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::judging::judge::judgement::{Marks, OrderRecord};
+    use crate::judging::judge::judgement::{RecordedOrder, ScorePair};
 
-    fn suggested(orders: [[u8; 2]; 2]) -> Judgement {
-        let record = |(i, scores): (usize, [u8; 2])| OrderRecord {
+    fn suggested(orders: [[u8; 2]; 2]) -> RecordedVerdict {
+        let record = |(i, scores): (usize, [u8; 2])| RecordedOrder {
             swapped: i == 1,
             scores,
             expected: scores.map(f64::from),
             aspects: BTreeMap::new(),
-            conclusion: Marks {
+            conclusion: ScorePair {
                 scores,
                 expected: scores.map(f64::from),
                 spread: [0.0; 2],
@@ -113,7 +113,7 @@ mod tests {
             },
         };
         let scores = [0, 1].map(|r| orders.iter().map(|o| f64::from(o[r])).sum::<f64>() / 2.0);
-        Judgement {
+        RecordedVerdict {
             order: compare(scores).into(),
             scores,
             expected: scores,

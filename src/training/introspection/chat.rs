@@ -23,7 +23,7 @@ const TOKENS: u32 = 1500;
 
 /// A model behind `{base}/chat/completions`.
 #[derive(Debug)]
-pub(super) struct Chat {
+pub(super) struct ChatClient {
     agent: Agent,
     url: String,
     model: String,
@@ -37,7 +37,7 @@ pub(super) struct Chat {
 /// and choose the others themselves.
 const MANNER: [&str; 3] = ["max_tokens", "temperature", "seed"];
 
-impl Chat {
+impl ChatClient {
     /// A model behind an address.
     pub(super) fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
         let url = format!("{}/chat/completions", base.trim_end_matches('/'));

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::review::PairName;
-use crate::judging::judge::judgement::Judgement;
+use super::review::PairId;
+use crate::judging::judge::judgement::RecordedVerdict;
 use crate::judging::run::torn;
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 
 /// What came of asking about a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,18 +29,18 @@ pub(super) struct Advice {
     pub(super) refused: Option<String>,
     /// The suggested verdict, those presentations of it that agree with what people said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) accepted: Option<Judgement>,
+    pub(super) accepted: Option<RecordedVerdict>,
 }
 
 /// The file of what was suggested.
-pub(super) struct Ledger {
+pub(super) struct AdviceLog {
     path: PathBuf,
     file: File,
     by: String,
-    known: HashMap<PairName, Advice>,
+    known: HashMap<PairId, Advice>,
 }
 
-impl Ledger {
+impl AdviceLog {
     /// Opens the file of a round, made if need be; a line that an earlier end of the program tore is dropped. What
     /// others than `by` suggested earlier stays in it, and is not heeded.
     pub(super) fn open(path: &Path, by: String) -> Result<Self> {
@@ -78,7 +78,7 @@ impl Ledger {
     }
 
     /// What is known of a pair.
-    pub(super) fn get(&self, name: &PairName) -> Option<&Advice> {
+    pub(super) fn get(&self, name: &PairId) -> Option<&Advice> {
         self.known.get(name)
     }
 
@@ -88,7 +88,7 @@ impl Ledger {
         line.push('\n');
         let written = self.file.write_all(line.as_bytes());
         written.with_context(|| {
-            Stopped(format!(
+            EngineFailure(format!(
                 "cannot write {}\nhint: make room; the same command resumes",
                 self.path.display()
             ))

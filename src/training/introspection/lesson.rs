@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::checkpoints::panel::recipe::MEMBERS;
 use crate::judging::judge::PairJob;
-use crate::judging::judge::judgement::{Marks, OrderRecord};
+use crate::judging::judge::judgement::{RecordedOrder, ScorePair};
 use crate::training::TrainConfig;
-use crate::training::preferences::data::{IMAGE, Ratings, prompt_text};
+use crate::training::preferences::data::{EvaluationRatings, IMAGE, prompt_text};
 
 /// What one member learns from one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lesson {
+pub(super) struct MemberCompletion {
     /// The member's name.
     pub(super) member: &'static str,
     /// What it reads.
@@ -30,7 +30,7 @@ pub(super) struct Lesson {
 /// Stands where an evaluation does; no text has such a letter.
 const HERE: &str = "\u{0}";
 
-impl Lesson {
+impl MemberCompletion {
     /// Whether its prompt can be read again: what a question or an answer says is not to be taken for the image.
     pub(super) fn is_readable(&self, image: bool) -> bool {
         self.prompt.matches(IMAGE).count() == usize::from(image)
@@ -49,14 +49,14 @@ impl Lesson {
 }
 
 /// Writes lessons in the prompts that a panel is trained with.
-pub(super) struct Tutor {
+pub(super) struct CompletionBuilder {
     branches: BranchPrompts,
     merge: MergePrompts,
     /// What every answer in the dialogue begins with.
     lead: String,
 }
 
-impl Tutor {
+impl CompletionBuilder {
     /// The tutor of the panels that a configuration trains.
     pub(super) fn new(config: &TrainConfig) -> Result<Self> {
         let dialogue = &config.dialogue;
@@ -72,7 +72,11 @@ impl Tutor {
     ///
     /// # Errors
     /// Where it has scores without reasons.
-    pub(super) fn lessons(&self, job: &PairJob, order: &OrderRecord) -> Result<Vec<Lesson>> {
+    pub(super) fn lessons(
+        &self,
+        job: &PairJob,
+        order: &RecordedOrder,
+    ) -> Result<Vec<MemberCompletion>> {
         let mut responses = job.responses();
         if order.swapped {
             responses.reverse();
@@ -97,13 +101,15 @@ impl Tutor {
         lessons.push((prompt, frame, Format::conclusion(), concluded.into()));
         let lessons = MEMBERS.into_iter().zip(lessons);
         Ok(lessons
-            .map(|(member, (prompt, frame, format, ratings))| Lesson {
-                member,
-                prompt,
-                frame,
-                completion: self.completion(format, &ratings),
-                swapped: order.swapped,
-            })
+            .map(
+                |(member, (prompt, frame, format, ratings))| MemberCompletion {
+                    member,
+                    prompt,
+                    frame,
+                    completion: self.completion(format, &ratings),
+                    swapped: order.swapped,
+                },
+            )
             .collect())
     }
 
@@ -117,14 +123,14 @@ impl Tutor {
         Ok([before.to_owned(), after.to_owned()])
     }
 
-    fn completion(&self, format: Format, ratings: &Ratings) -> String {
+    fn completion(&self, format: Format, ratings: &EvaluationRatings) -> String {
         let pieces: Vec<Piece> = format.led(&self.lead).pieces(ratings);
         prompt_text(&pieces)
     }
 }
 
 /// The ratings of an aspect as they were written: all criteria of the response shown first, then of the other.
-fn branch(order: &OrderRecord, aspect: Aspect) -> Result<Ratings> {
+fn branch(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
     let marks = order.aspects.get(&aspect);
     let rated = aspect.criteria().iter().map(|criterion| {
         let marks = marks.and_then(|marks| marks.get(criterion));
@@ -137,7 +143,7 @@ fn branch(order: &OrderRecord, aspect: Aspect) -> Result<Ratings> {
 }
 
 /// Both marks with their reasons, in the order in which the responses were shown.
-fn presented(marks: &Marks, swapped: bool) -> Result<[(String, u8); 2]> {
+fn presented(marks: &ScorePair, swapped: bool) -> Result<[(String, u8); 2]> {
     let analyses = marks.analyses.as_ref();
     let analyses =
         analyses.context("it has scores without reasons, from which nothing is learned")?;

@@ -25,29 +25,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::checkpoints::panel::start::Start;
-use crate::data::cases::{OpenOptions, SourceSpec};
-use crate::support::device::Place;
+use crate::checkpoints::panel::start::InitialModel;
+use crate::data::cases::{SourceOptions, SourceSpec};
+use crate::support::device::Placement;
 use crate::support::files::folder::make;
 use crate::support::files::whole_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
 use crate::training::preferences::data::evaluations;
-use crate::training::{Live, TrainConfig, TrainPaths, train};
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use asking::{ask, left};
-use data::Data;
-use ledger::Ledger;
-use lesson::Tutor;
+use data::EvaluationData;
+use ledger::AdviceLog;
+use lesson::CompletionBuilder;
 use review::Review;
-use sitting::Sitting;
+use sitting::RoundJudging;
 
 /// What is judged, asked and trained, and how often.
 pub struct Introspection<'a> {
     /// How panels are trained; one file of evaluations is what changes from round to round.
     pub config: &'a TrainConfig,
     /// What each training begins with.
-    pub start: Option<&'a Start>,
+    pub start: Option<&'a InitialModel>,
     /// The cases whose right order is known, which are learned from.
     pub cases: &'a SourceSpec,
     /// Cases with known order that are never learned from.
@@ -63,11 +63,11 @@ pub struct Introspection<'a> {
     /// Pairs that are judged at once.
     pub batch_size: usize,
     /// Where panels are trained, and where and how they judge.
-    pub place: Place,
+    pub place: Placement,
     /// How much is said.
     pub verbosity: Verbosity,
     /// The person, who may stop it.
-    pub live: &'a Live,
+    pub live: &'a TrainingProgress,
     /// The same person, for judging.
     pub interrupt: &'a Interrupt,
 }
@@ -82,9 +82,9 @@ impl Introspection<'_> {
         let given = evaluations_of(self.config)?;
         sitting::check(&self.cases.path, &self.cases.options)?;
         if let Some(path) = self.held_out {
-            sitting::check(path, &OpenOptions::default())?;
+            sitting::check(path, &SourceOptions::default())?;
         }
-        let tutor = Tutor::new(self.config)?;
+        let tutor = CompletionBuilder::new(self.config)?;
         self.begin(given)?;
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
@@ -113,7 +113,10 @@ impl Introspection<'_> {
     /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
         make(&self.folder())?;
-        let (kept, text) = (self.data_of(0), Data::read(given, &self.folder())?.text()?);
+        let (kept, text) = (
+            self.data_of(0),
+            EvaluationData::read(given, &self.folder())?.text()?,
+        );
         if !kept.exists() {
             return whole_file::write(&kept, text.as_bytes());
         }
@@ -150,7 +153,7 @@ impl Introspection<'_> {
         }
         let panel = paths.out.join("panel");
         let sit = |path: &Path, name: &str| {
-            let sitting = Sitting {
+            let sitting = RoundJudging {
                 panel: &panel,
                 cases: self.cases,
                 path,
@@ -191,13 +194,13 @@ impl Introspection<'_> {
         &self,
         round: u32,
         review: &Review,
-        (adviser, tutor): (&mut Adviser, &Tutor),
+        (adviser, tutor): (&mut Adviser, &CompletionBuilder),
     ) -> Result<Option<usize>> {
         let path = self.round(round).join("suggestions.jsonl");
-        let mut ledger = Ledger::open(&path, adviser.name())?;
-        let mut data = Data::read(&self.data_of(round), &self.folder())?;
+        let mut ledger = AdviceLog::open(&path, adviser.name())?;
+        let mut data = EvaluationData::read(&self.data_of(round), &self.folder())?;
         let (mut mended, mut unresolved) = (0, String::new());
-        let mut doubts = sitting::Doubts::open(self.cases, &review.wrong)?;
+        let mut doubts = sitting::MisjudgedPairs::open(self.cases, &review.wrong)?;
         loop {
             let batch = doubts.take(adviser.at_once(self.batch_size));
             if batch.is_empty() {

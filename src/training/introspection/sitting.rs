@@ -8,27 +8,27 @@ use std::time::Instant;
 use acem3_vision::Limits;
 use anyhow::Result;
 
-use super::review::{PairName, Review, nothing_known};
-use super::suggestion::Doubt;
+use super::review::{PairId, Review, nothing_known};
+use super::suggestion::MisjudgedPair;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::data::cases;
-use crate::data::cases::{Case, OpenOptions, Source, SourceSpec};
-use crate::data::images::Images;
+use crate::data::cases::{Case, CaseSource, SourceOptions, SourceSpec};
+use crate::data::images::ImageReader;
 use crate::judging::judge::{Judge as _, PairJob};
-use crate::judging::panel::Bench;
+use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::Journal;
-use crate::judging::run::manifest::{Manifest, SourceStamp};
+use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::pairs::pairs;
-use crate::judging::run::{Plan, Run};
-use crate::support::device::Place;
+use crate::judging::run::{Run, RunConfig};
+use crate::support::device::Placement;
 use crate::support::files::folder::make;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 
 /// Finds out whether something is known of the cases: before hours of training, not behind them.
-pub(super) fn check(path: &Path, options: &OpenOptions) -> Result<()> {
+pub(super) fn check(path: &Path, options: &SourceOptions) -> Result<()> {
     let known = |case: Case| case.labels.is_some_and(|labels| labels.last.is_some());
     if cases::open(path, options)?.flatten().any(known) {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn check(path: &Path, options: &OpenOptions) -> Result<()> {
 }
 
 /// A run of a round's panel.
-pub(super) struct Sitting<'a> {
+pub(super) struct RoundJudging<'a> {
     pub(super) panel: &'a Path,
     /// How cases are read.
     pub(super) cases: &'a SourceSpec,
@@ -45,12 +45,12 @@ pub(super) struct Sitting<'a> {
     pub(super) path: &'a Path,
     pub(super) out: &'a Path,
     pub(super) batch_size: usize,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a Placement,
     pub(super) verbosity: Verbosity,
     pub(super) interrupt: &'a Interrupt,
 }
 
-impl Sitting<'_> {
+impl RoundJudging<'_> {
     /// Judges all cases, or those that an interrupted run left, and holds the verdicts to what is known. `None` when the
     /// person asked to stop.
     pub(super) fn hold(&self) -> Result<Option<Review>> {
@@ -59,23 +59,23 @@ impl Sitting<'_> {
         let options = if own {
             self.cases.options.clone()
         } else {
-            OpenOptions::default()
+            SourceOptions::default()
         };
         let mut source = cases::open(self.path, &options)?;
         make(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
-        let mut judge = Bench::open(&files, self.place, Downloads::default())?;
+        let mut judge = PanelJudge::open(&files, self.place, Downloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
-        let mut manifest = Manifest::begin(SourceStamp::of(self.path, source.kind), &judge);
+        let mut manifest = Manifest::begin(SourceInfo::of(self.path, source.kind), &judge);
         manifest.write(self.out)?;
         let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
-        let plan = Plan {
+        let plan = RunConfig {
             batch_size: self.batch_size,
             baseline: None,
             limit: None,
             root: cases::root(self.path),
         };
-        let images = Images::new(plan.root.clone(), Limits::default());
+        let images = ImageReader::new(plan.root.clone(), Limits::default());
         let images = images.viewed(self.cases.view.clone());
         let mut run = Run::new(&mut judge, &mut journal, images, &mut progress, plan);
         let outcome = run.all(&mut source, self.interrupt);
@@ -91,22 +91,19 @@ impl Sitting<'_> {
 }
 
 /// The pairs that were judged wrong, with their images.
-pub(super) struct Doubts<'a> {
-    source: Source,
-    images: Images,
-    wrong: &'a BTreeMap<PairName, [f64; 2]>,
-    waiting: Vec<Doubt>,
-    lost: Vec<(PairName, String)>,
+pub(super) struct MisjudgedPairs<'a> {
+    source: CaseSource,
+    images: ImageReader,
+    wrong: &'a BTreeMap<PairId, [f64; 2]>,
+    waiting: Vec<MisjudgedPair>,
+    lost: Vec<(PairId, String)>,
 }
 
-impl<'a> Doubts<'a> {
+impl<'a> MisjudgedPairs<'a> {
     /// Opens the cases once more.
-    pub(super) fn open(
-        cases: &SourceSpec,
-        wrong: &'a BTreeMap<PairName, [f64; 2]>,
-    ) -> Result<Self> {
+    pub(super) fn open(cases: &SourceSpec, wrong: &'a BTreeMap<PairId, [f64; 2]>) -> Result<Self> {
         let root = cases::root(&cases.path);
-        let images = Images::new(root, Limits::default());
+        let images = ImageReader::new(root, Limits::default());
         Ok(Self {
             source: cases::open(&cases.path, &cases.options)?,
             images: images.viewed(cases.view.clone()),
@@ -117,7 +114,7 @@ impl<'a> Doubts<'a> {
     }
 
     /// The next ones, so many at most; none at the end.
-    pub(super) fn take(&mut self, most: usize) -> Vec<Doubt> {
+    pub(super) fn take(&mut self, most: usize) -> Vec<MisjudgedPair> {
         while self.waiting.len() < most {
             // What cannot be read has no verdict either.
             let Some(entry) = self.source.next() else {
@@ -126,7 +123,7 @@ impl<'a> Doubts<'a> {
             let Ok(case) = entry else { continue };
             let case = Arc::new(case);
             for pair in pairs(&case, None).unwrap_or_default() {
-                let mut doubt = Doubt {
+                let mut doubt = MisjudgedPair {
                     job: PairJob {
                         case: Arc::clone(&case),
                         pair,
@@ -153,7 +150,7 @@ impl<'a> Doubts<'a> {
     }
 
     /// Those whose image cannot be read any more.
-    pub(super) fn lost(self) -> Vec<(PairName, String)> {
+    pub(super) fn lost(self) -> Vec<(PairId, String)> {
         self.lost
     }
 }

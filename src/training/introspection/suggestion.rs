@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::endpoint::Endpoint;
-use super::review::PairName;
-use crate::judging::judge::judgement::Judgement;
+use super::review::PairId;
+use crate::judging::judge::judgement::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob};
 use crate::judging::run::records::records;
 use crate::support::digest::Digest;
@@ -21,23 +21,23 @@ pub enum Adviser {
         /// Whose verdicts they are, and which: the hashes in the records, and that of them all.
         by: String,
         /// The verdicts.
-        verdicts: HashMap<PairName, Judgement>,
+        verdicts: HashMap<PairId, RecordedVerdict>,
     },
     /// A model that is told what people said when its first evaluation contradicts them.
     Endpoint(Box<Endpoint>),
 }
 
 /// A pair that was judged wrong.
-pub(super) struct Doubt {
+pub(super) struct MisjudgedPair {
     /// The pair.
     pub(super) job: PairJob,
     /// The final scores that people, or a rule, gave.
     pub(super) known: [f64; 2],
 }
 
-impl Doubt {
+impl MisjudgedPair {
     /// The case and the models of the pair.
-    pub(super) fn key(&self) -> PairName {
+    pub(super) fn key(&self) -> PairId {
         let case = &self.job.case;
         let model = |i: usize| case.responses.get(i).map(|response| response.model.clone());
         let models = self.job.pair.map(|i| model(i).unwrap_or_default());
@@ -109,22 +109,22 @@ impl Adviser {
     /// Where it fails as a whole. What concerns one pair is the reason why there is no suggestion.
     pub(super) fn suggest(
         &mut self,
-        doubts: &[&Doubt],
+        doubts: &[&MisjudgedPair],
         attempt: u32,
-    ) -> Result<Vec<Result<Judgement, String>>> {
+    ) -> Result<Vec<Result<RecordedVerdict, String>>> {
         match self {
             Self::Judge(judge) => {
                 let jobs: Vec<PairJob> = doubts.iter().map(|doubt| doubt.job.clone()).collect();
                 let verdicts = judge.judge(&jobs).context("the second judge failed")?;
                 let suggestion = |verdict: Result<_, crate::judging::judge::Unscored>| match verdict
                 {
-                    Ok(verdict) => Judgement::of(&verdict).map(Ok),
+                    Ok(verdict) => RecordedVerdict::of(&verdict).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
                 verdicts.into_iter().map(suggestion).collect()
             }
             Self::Recorded { verdicts, .. } => {
-                let find = |doubt: &&Doubt| {
+                let find = |doubt: &&MisjudgedPair| {
                     let found = verdicts.get(&doubt.key()).cloned();
                     Ok(found.ok_or_else(|| "the suggestions have no verdict on it".to_owned()))
                 };

@@ -14,14 +14,14 @@ use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::Plan;
-use super::trial::Trial;
+use super::MeasurementConfig;
+use super::trial::TestPair;
 use crate::data::cases::ImageSource;
 use crate::data::dataset_rows::{
-    ModelPair, RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
 };
 use crate::data::images::derived::loaded;
-use crate::data::images::{Images, LoadedImage};
+use crate::data::images::{ImageReader, LoadedImage};
 use crate::data::phantoms::phantom;
 
 /// Rows of the Path-VQA development set that no training sees, and those that one may see. A few
@@ -29,10 +29,10 @@ use crate::data::phantoms::phantom;
 const MEASURED_ROWS: Range<u64> = 1000..1500;
 const TRAINED_ROWS: Range<u64> = 0..1000;
 
-const SLAKE: (&str, RealSplit) = ("SLAKE validate", RealSplit::SlakeValidate);
+const SLAKE: (&str, DatasetSplit) = ("SLAKE validate", DatasetSplit::SlakeValidate);
 
 /// What is known of a pair.
-pub(crate) struct Known {
+pub(crate) struct KnownOrder {
     /// Which response is better.
     pub(crate) order: Ordering,
     /// Which is better in each of the three aspects, in the order of [`Aspect::ALL`], where that is
@@ -42,7 +42,7 @@ pub(crate) struct Known {
     pub(crate) closed: Option<bool>,
 }
 
-impl Known {
+impl KnownOrder {
     /// Which response is better in this aspect, where that is known.
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
         let mut all = Aspect::ALL.into_iter().zip(self.aspects);
@@ -52,21 +52,21 @@ impl Known {
 }
 
 /// A named set.
-pub(crate) struct Set {
+pub(crate) struct TestSet {
     pub(crate) name: &'static str,
     /// Whether the known orders are those of exact final scores, ties among them. If not, only the
     /// better response is known.
     pub(crate) exact: bool,
-    pub(crate) trials: Vec<Trial>,
-    pub(crate) known: Vec<Known>,
+    pub(crate) trials: Vec<TestPair>,
+    pub(crate) known: Vec<KnownOrder>,
 }
 
 /// Phantoms, and the held-out parts of the data sets where there is a folder of them; none is empty.
-pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
+pub(crate) fn sets(plan: &MeasurementConfig) -> Result<Vec<TestSet>> {
     let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
     if let Some(data) = &plan.data {
-        let parts = [SLAKE, ("VQA-RAD held out", RealSplit::VqaRadHeldOut)];
-        let mut images = ImageFiles::new();
+        let parts = [SLAKE, ("VQA-RAD held out", DatasetSplit::VqaRadHeldOut)];
+        let mut images = DecodedImages::new();
         for (name, split) in parts {
             sets.push(references(
                 name,
@@ -82,7 +82,7 @@ pub(crate) fn sets(plan: &Plan) -> Result<Vec<Set>> {
 }
 
 /// Phantoms, whose right verdict is known in every part.
-pub(crate) fn phantoms(n: u64, seed: u64) -> Result<Set> {
+pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     for i in 0..n {
         let phantom = phantom(seed, i);
@@ -93,20 +93,20 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<Set> {
         let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
         let image = loaded("phantom", decoded.context("a phantom without pixels")?);
         let [a, b] = phantom.responses;
-        known.push(Known {
+        known.push(KnownOrder {
             order: a.conclusion.score.cmp(&b.conclusion.score),
             aspects: Aspect::ALL.map(|aspect| Some(compare([&a, &b].map(|r| r.aspect(aspect))))),
             closed: None,
         });
         let question = phantom.question.text;
-        trials.push(Trial {
+        trials.push(TestPair {
             cluster: i.to_string(),
             image,
             question,
             responses: [a.text, b.text],
         });
     }
-    Ok(Set {
+    Ok(TestSet {
         name: "phantoms",
         exact: true,
         trials,
@@ -115,13 +115,18 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<Set> {
 }
 
 /// Some questions of SLAKE's validation part, about as many images as there can be.
-pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<Set> {
+pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
     let limit = usize::try_from(n).unwrap_or(usize::MAX);
     let (name, split) = SLAKE;
     let mut items = load_real(data, split)?;
     items.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     let items = in_turn(items, |item| item.image_key.clone());
-    of_items(name, (data, &items), (seed, limit), &mut ImageFiles::new())
+    of_items(
+        name,
+        (data, &items),
+        (seed, limit),
+        &mut DecodedImages::new(),
+    )
 }
 
 /// One of each group, then the second of each, and so on.
@@ -140,23 +145,23 @@ fn in_turn<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
 /// The reference answer against a plausible wrong one, the better one now first and now second.
 fn references(
     name: &'static str,
-    (data, split): (&Path, RealSplit),
+    (data, split): (&Path, DatasetSplit),
     (seed, limit): (u64, usize),
-    images: &mut ImageFiles,
-) -> Result<Set> {
+    images: &mut DecodedImages,
+) -> Result<TestSet> {
     let items = load_real(data, split)?;
     of_items(name, (data, &items), (seed, limit), images)
 }
 
 fn of_items(
     name: &'static str,
-    (data, items): (&Path, &[RealItem]),
+    (data, items): (&Path, &[DatasetItem]),
     (seed, limit): (u64, usize),
-    images: &mut ImageFiles,
-) -> Result<Set> {
-    let mut pool: Vec<RealItem> = load_real(data, RealSplit::Train)?;
+    images: &mut DecodedImages,
+) -> Result<TestSet> {
+    let mut pool: Vec<DatasetItem> = load_real(data, DatasetSplit::Train)?;
     pool.extend(items.iter().cloned());
-    let wrong = WrongAnswers::new(&pool);
+    let wrong = DistractorPool::new(&pool);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     for item in items.iter().take(limit) {
@@ -168,7 +173,7 @@ fn of_items(
         if !first {
             responses.reverse();
         }
-        trials.push(Trial {
+        trials.push(TestPair {
             cluster: item.image_key.clone(),
             image: images.get(&item.image_key, &item.image)?,
             question: item.question.clone(),
@@ -179,13 +184,13 @@ fn of_items(
         } else {
             Ordering::Less
         };
-        known.push(Known {
+        known.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
             closed: Some(item.closed),
         });
     }
-    Ok(Set {
+    Ok(TestSet {
         name,
         exact: false,
         trials,
@@ -194,12 +199,12 @@ fn of_items(
 }
 
 /// Two real models' answers to a closed question, of which one agrees with the reference.
-fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<Set> {
+fn model_answers(data: &Path, limit: usize, images: &mut DecodedImages) -> Result<TestSet> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     let trained = path_vqa_model_pairs(data, TRAINED_ROWS)?;
     let pairs = unseen(path_vqa_model_pairs(data, MEASURED_ROWS)?, &trained);
     for pair in pairs.into_iter().take(limit) {
-        trials.push(Trial {
+        trials.push(TestPair {
             image: images.get(&pair.image_key, &pair.image)?,
             cluster: pair.image_key,
             question: pair.question,
@@ -210,13 +215,13 @@ fn model_answers(data: &Path, limit: usize, images: &mut ImageFiles) -> Result<S
         } else {
             Ordering::Less
         };
-        known.push(Known {
+        known.push(KnownOrder {
             order,
             aspects: [None, Some(order), None],
             closed: Some(true),
         });
     }
-    Ok(Set {
+    Ok(TestSet {
         name: "Path-VQA model answers",
         exact: false,
         trials,
@@ -232,15 +237,15 @@ fn unseen(mut pairs: Vec<ModelPair>, trained: &[ModelPair]) -> Vec<ModelPair> {
 }
 
 /// Decoded images by key.
-struct ImageFiles {
-    files: Images,
+struct DecodedImages {
+    files: ImageReader,
     decoded: HashMap<String, Arc<LoadedImage>>,
 }
 
-impl ImageFiles {
+impl DecodedImages {
     fn new() -> Self {
         Self {
-            files: Images::new(PathBuf::new(), Limits::default()),
+            files: ImageReader::new(PathBuf::new(), Limits::default()),
             decoded: HashMap::new(),
         }
     }

@@ -14,7 +14,7 @@ use acem3_conclusion::Verdict;
 const BATCH: usize = 16;
 
 /// A pair with what is known of it.
-pub(crate) struct Trial {
+pub(crate) struct TestPair {
     /// Pairs about equal images have equal keys.
     pub(crate) cluster: String,
     /// The image.
@@ -27,7 +27,7 @@ pub(crate) struct Trial {
 
 /// What a judge is shown in place of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum ImageCondition {
     /// The image itself.
     Own,
     /// A grey image of the same size.
@@ -40,8 +40,8 @@ pub(crate) enum View {
 /// judged, and may end it.
 pub(crate) fn judge(
     judge: &mut dyn Judge,
-    trials: &[Trial],
-    view: View,
+    trials: &[TestPair],
+    view: ImageCondition,
     progress: &dyn Fn(usize) -> Result<()>,
 ) -> Result<Vec<Result<Verdict, Unscored>>> {
     let mut verdicts = Vec::with_capacity(trials.len());
@@ -57,12 +57,12 @@ pub(crate) fn judge(
     Ok(verdicts)
 }
 
-fn job(trials: &[Trial], i: usize, view: View) -> Result<PairJob> {
+fn job(trials: &[TestPair], i: usize, view: ImageCondition) -> Result<PairJob> {
     let trial = &trials[i];
     let image = match view {
-        View::Own => trial.image.clone(),
-        View::Blank => blank(&trial.image.decoded)?,
-        View::Exchanged => {
+        ImageCondition::Own => trial.image.clone(),
+        ImageCondition::Blank => blank(&trial.image.decoded)?,
+        ImageCondition::Exchanged => {
             let other = stranger(trials, i).context("all trials are about one image")?;
             other.image.clone()
         }
@@ -90,13 +90,13 @@ fn job(trials: &[Trial], i: usize, view: View) -> Result<PairJob> {
 }
 
 /// The next trial that is about another image, if there is one.
-fn stranger(trials: &[Trial], i: usize) -> Option<&Trial> {
+fn stranger(trials: &[TestPair], i: usize) -> Option<&TestPair> {
     let own = &trials[i];
     let mut later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
     later.find(|other| other.cluster != own.cluster)
 }
 
 /// Whether images can be exchanged between the trials.
-pub(crate) fn can_exchange(trials: &[Trial]) -> bool {
+pub(crate) fn can_exchange(trials: &[TestPair]) -> bool {
     !trials.is_empty() && stranger(trials, 0).is_some()
 }

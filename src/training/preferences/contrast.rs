@@ -5,14 +5,14 @@ use acem3_experts::train::Sequence;
 use anyhow::{Result, bail};
 
 use crate::checkpoints::panel::recipe::MEMBERS;
-use crate::training::examples::exercise::{Exercise, branched};
-use crate::training::examples::scribe::Scribe;
-use crate::training::examples::taught::{TaughtPair, TaughtRating};
-use crate::training::preferences::data::{REWARD_TOKENS, Ratings};
+use crate::training::examples::exercise::{PromptCompletion, branched};
+use crate::training::examples::scribe::SequenceBuilder;
+use crate::training::examples::taught::{PairExample, RatingExample};
+use crate::training::preferences::data::{EvaluationRatings, REWARD_TOKENS};
 
 /// What the reward token before an evaluation is to one who learns to prefer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reward {
+pub enum RewardTokenRole {
     /// There is none.
     Absent,
     /// A part of what is written.
@@ -24,12 +24,12 @@ pub enum Reward {
 /// A case with what members are to prefer about it: of the `i`-th member, branch `2i + 1` is
 /// preferred and branch `2i + 2` rejected.
 #[derive(Clone, Debug)]
-pub(crate) struct Contrast {
+pub(crate) struct PreferenceSequence {
     pub(crate) sequence: Sequence,
     pub(crate) members: Vec<usize>,
 }
 
-impl Contrast {
+impl PreferenceSequence {
     /// The two branches of the `i`-th member.
     pub(crate) fn branches(i: usize) -> [u16; 2] {
         [2 * i as u16 + 1, 2 * i as u16 + 2]
@@ -37,8 +37,8 @@ impl Contrast {
 }
 
 /// Writes contrasts.
-pub(crate) struct Contrasts<'a> {
-    scribe: &'a Scribe,
+pub(crate) struct PreferenceSequenceBuilder<'a> {
+    scribe: &'a SequenceBuilder,
     /// The form of each member's text, preferred and rejected.
     forms: Vec<[Vec<TokenStep>; 2]>,
     /// Tokens of the reward before each, and what an error at them costs.
@@ -46,12 +46,12 @@ pub(crate) struct Contrasts<'a> {
     cost: f32,
 }
 
-impl<'a> Contrasts<'a> {
+impl<'a> PreferenceSequenceBuilder<'a> {
     /// The writer for a kind of preferences.
-    pub(crate) fn new(scribe: &'a Scribe, reward: Reward) -> Result<Self> {
+    pub(crate) fn new(scribe: &'a SequenceBuilder, reward: RewardTokenRole) -> Result<Self> {
         let leads = match reward {
-            Reward::Absent => ["", ""],
-            Reward::Target | Reward::Context => REWARD_TOKENS,
+            RewardTokenRole::Absent => ["", ""],
+            RewardTokenRole::Target | RewardTokenRole::Context => REWARD_TOKENS,
         };
         let form = |member, lead: &str| {
             let form = scribe.led(member, lead)?;
@@ -67,7 +67,11 @@ impl<'a> Contrasts<'a> {
         Ok(Self {
             forms: forms.collect::<Result<_>>()?,
             rewards: [length(leads[0])?, length(leads[1])?],
-            cost: if reward == Reward::Target { 1.0 } else { 0.0 },
+            cost: if reward == RewardTokenRole::Target {
+                1.0
+            } else {
+                0.0
+            },
             scribe,
         })
     }
@@ -77,12 +81,13 @@ impl<'a> Contrasts<'a> {
     /// from the pair. The conclusion reads the evaluations of `read`.
     pub(crate) fn of(
         &self,
-        pair: &TaughtPair,
-        read: &TaughtPair,
+        pair: &PairExample,
+        read: &PairExample,
         members: &[usize],
-        mut worse: impl FnMut(&Ratings) -> Option<Ratings>,
-    ) -> Result<Vec<Contrast>> {
-        let (mut learning, mut texts): (Vec<usize>, Vec<Exercise>) = (Vec::new(), Vec::new());
+        mut worse: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
+    ) -> Result<Vec<PreferenceSequence>> {
+        let (mut learning, mut texts): (Vec<usize>, Vec<PromptCompletion>) =
+            (Vec::new(), Vec::new());
         for &member in members {
             let known = if member < 3 { pair } else { read };
             let right = known.of_member(member);
@@ -93,11 +98,11 @@ impl<'a> Contrasts<'a> {
             let Some(wrong) = worse(&ratings) else {
                 continue;
             };
-            let wrong: Vec<TaughtRating> = right.iter().zip(wrong).map(changed).collect();
+            let wrong: Vec<RatingExample> = right.iter().zip(wrong).map(changed).collect();
             let prompt = self.scribe.prompt(member, pair, read)?;
             let wrong = wrong.iter().collect::<Vec<_>>();
             for (side, ratings) in [&right, &wrong].into_iter().enumerate() {
-                texts.push(Exercise {
+                texts.push(PromptCompletion {
                     prompt: prompt.clone(),
                     text: self.text(member, side, ratings)?,
                 });
@@ -107,14 +112,14 @@ impl<'a> Contrasts<'a> {
         let image_tokens = self.scribe.image_tokens();
         let sequence = |texts| branched(texts, pair.pixels.clone(), image_tokens);
         if let Some(sequence) = sequence(&texts) {
-            return Ok(vec![Contrast {
+            return Ok(vec![PreferenceSequence {
                 sequence,
                 members: learning,
             }]);
         }
         let alone = learning.into_iter().zip(texts.chunks(2));
         let alone = alone.filter_map(|(member, texts)| {
-            Some(Contrast {
+            Some(PreferenceSequence {
                 sequence: sequence(texts)?,
                 members: vec![member],
             })
@@ -126,7 +131,7 @@ impl<'a> Contrasts<'a> {
         &self,
         member: usize,
         side: usize,
-        ratings: &[&TaughtRating],
+        ratings: &[&RatingExample],
     ) -> Result<Vec<(u32, f32)>> {
         let mut text = self.scribe.filled(&self.forms[member][side], ratings)?;
         for (_, cost) in text.iter_mut().take(self.rewards[side]) {
@@ -137,8 +142,8 @@ impl<'a> Contrasts<'a> {
 }
 
 /// A rating with another analysis and score.
-fn changed((right, (analysis, score)): (&&TaughtRating, (String, u8))) -> TaughtRating {
-    TaughtRating {
+fn changed((right, (analysis, score)): (&&RatingExample, (String, u8))) -> RatingExample {
+    RatingExample {
         analysis,
         score,
         ..(*right).clone()

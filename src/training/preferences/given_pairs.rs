@@ -8,13 +8,13 @@ use acem3_experts::train::Sequence;
 use acem3_vision::{ImageProcessor, Limits, decode};
 use anyhow::{Context, Result, bail};
 
-use super::contrast::{Contrast, Reward};
+use super::contrast::{PreferenceSequence, RewardTokenRole};
 use crate::training::examples::pixels::pixels;
 use crate::training::examples::taught::Pixels;
-use crate::training::preferences::data::{Evaluation, PreferencePair, REWARD_TOKENS};
+use crate::training::preferences::data::{EvaluationExample, PreferencePair, REWARD_TOKENS};
 
 /// How pairs are turned into sequences.
-pub struct PairWriter<'a> {
+pub struct FileSequenceBuilder<'a> {
     /// What texts become tokens with.
     pub tokenizer: &'a TextTokenizer,
     /// How images are prepared.
@@ -22,10 +22,10 @@ pub struct PairWriter<'a> {
     /// Places that an image takes.
     pub image_tokens: usize,
     /// What the reward tokens before continuations are.
-    pub reward: Reward,
+    pub reward: RewardTokenRole,
 }
 
-impl PairWriter<'_> {
+impl FileSequenceBuilder<'_> {
     /// The pair as a sequence: branch 1 is preferred, branch 2 rejected. Every token of a continuation is
     /// learned, as TRL does, but for a reward token that is given.
     pub fn sequence(&self, pair: &PreferencePair) -> Result<Sequence> {
@@ -33,8 +33,8 @@ impl PairWriter<'_> {
         let mut sequence = self.begin(&pair.prompt, pair.image.as_deref())?;
         for (text, reward) in pair.texts.iter().zip(REWARD_TOKENS) {
             let given = match self.reward {
-                Reward::Context => self.tokenizer.fixed(reward)?.len(),
-                Reward::Absent | Reward::Target => 0,
+                RewardTokenRole::Context => self.tokenizer.fixed(reward)?.len(),
+                RewardTokenRole::Absent | RewardTokenRole::Target => 0,
             };
             let tokens = self.tokenizer.fixed(text)?.into_iter().enumerate();
             sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
@@ -46,7 +46,7 @@ impl PairWriter<'_> {
     /// reward token, where there is one, if the text does not bring it; it is given and not learned.
     pub(crate) fn evaluation(
         &self,
-        evaluation: &Evaluation,
+        evaluation: &EvaluationExample,
         [answer, reward]: [&str; 2],
     ) -> Result<Sequence> {
         let mut sequence = self.begin(&evaluation.prompt, evaluation.image.as_deref())?;
@@ -82,7 +82,7 @@ impl PairWriter<'_> {
         &self,
         pair: &PreferencePair,
         members: &[usize],
-    ) -> Result<Vec<Contrast>> {
+    ) -> Result<Vec<PreferenceSequence>> {
         let learning: Vec<usize> = match pair.member {
             Some(member) => members.iter().copied().filter(|m| *m == member).collect(),
             None => members.to_vec(),
@@ -91,7 +91,7 @@ impl PairWriter<'_> {
             return Ok(Vec::new());
         }
         let sequence = self.sequence(pair)?;
-        let alone = learning.into_iter().map(|member| Contrast {
+        let alone = learning.into_iter().map(|member| PreferenceSequence {
             sequence: sequence.clone(),
             members: vec![member],
         });
@@ -108,10 +108,10 @@ impl PairWriter<'_> {
 }
 
 /// Refuses continuations that begin with reward tokens which a kind of preferences has no use for, or without them.
-pub(crate) fn rewarded(pair: &PreferencePair, reward: Reward) -> Result<()> {
+pub(crate) fn rewarded(pair: &PreferencePair, reward: RewardTokenRole) -> Result<()> {
     for (text, token) in pair.texts.iter().zip(REWARD_TOKENS) {
         let begins = text.starts_with(token);
-        if begins == (reward == Reward::Absent) {
+        if begins == (reward == RewardTokenRole::Absent) {
             bail!(
                 "a continuation {} with {token}\n\
                  hint: kinds \"rtdpo\" and \"adto\" learn from continuations that begin with reward tokens \

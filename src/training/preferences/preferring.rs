@@ -8,39 +8,39 @@ use acem3_experts::train::{Batch, Loss, Preference, PreferenceLoss, Sequence, St
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 
-use super::stored::{Place, Stored};
-use crate::training::stages::deck::Deck;
+use super::stored::{CachedPair, PreferenceCache};
+use crate::training::stages::deck::EpochSampler;
 use crate::training::stages::kept::CHUNK;
-use crate::training::stages::practice::{Lectern, Practice};
+use crate::training::stages::practice::{StageContext, TrainingTask};
 use crate::training::stages::stage::VALIDATION_AT;
 
 /// The name of the tensor in a file of references.
 const REFERENCE: &str = "log_likelihoods";
 
 /// A student of preferences.
-pub(crate) struct Preferring<'a> {
-    lectern: Lectern<'a>,
+pub(crate) struct DpoTask<'a> {
+    lectern: StageContext<'a>,
     student: Student,
-    stored: &'a Stored,
+    stored: &'a PreferenceCache,
     constants: PreferenceLoss,
     /// What is learned, then what validates, each with the log-likelihoods of both continuations
     /// under the model that the stage began with.
-    learned: Vec<(Place, [f64; 2])>,
-    held: Vec<(Place, [f64; 2])>,
+    learned: Vec<(CachedPair, [f64; 2])>,
+    held: Vec<(CachedPair, [f64; 2])>,
 }
 
-impl<'a> Preferring<'a> {
+impl<'a> DpoTask<'a> {
     /// The preferences of a member, or of all. `student`: the model as the stage begins; what it
     /// thinks of them is read from `references`, or computed and written there. None when the person asked to stop.
     pub(crate) fn new(
-        lectern: Lectern<'a>,
+        lectern: StageContext<'a>,
         student: Student,
-        stored: &'a Stored,
+        stored: &'a PreferenceCache,
         member: Option<usize>,
         references: &Path,
     ) -> Result<Option<Self>> {
         let (learned, held) = stored.places(member);
-        let places: Vec<Place> = learned.iter().chain(&held).copied().collect();
+        let places: Vec<CachedPair> = learned.iter().chain(&held).copied().collect();
         let likely = if references.exists() {
             read(references, places.len())?
         } else {
@@ -50,7 +50,7 @@ impl<'a> Preferring<'a> {
             write(references, &likely)?;
             likely
         };
-        let known = |places: Vec<Place>, from: usize| -> Vec<_> {
+        let known = |places: Vec<CachedPair>, from: usize| -> Vec<_> {
             places
                 .into_iter()
                 .zip(likely[from..].iter().copied())
@@ -73,8 +73,8 @@ impl<'a> Preferring<'a> {
     }
 
     /// The places of examples.
-    fn drawn(&self, numbers: Range<u64>) -> Vec<(Place, [f64; 2])> {
-        let deck = Deck {
+    fn drawn(&self, numbers: Range<u64>) -> Vec<(CachedPair, [f64; 2])> {
+        let deck = EpochSampler {
             seed: self.lectern.config.seed,
             n: self.learned.len(),
         };
@@ -83,7 +83,7 @@ impl<'a> Preferring<'a> {
     }
 }
 
-impl Practice for Preferring<'_> {
+impl TrainingTask for DpoTask<'_> {
     type Example = Preference;
 
     fn examples(&self, numbers: Range<u64>) -> Result<Vec<Preference>> {
@@ -118,13 +118,13 @@ impl Practice for Preferring<'_> {
 
 /// What a model thinks of both continuations of preferences. None when the person asked to stop.
 fn likelihoods(
-    lectern: Lectern,
+    lectern: StageContext,
     student: &Student,
-    stored: &Stored,
-    places: &[Place],
+    stored: &PreferenceCache,
+    places: &[CachedPair],
 ) -> Result<Option<Vec<[f64; 2]>>> {
     let mut likely = Vec::with_capacity(places.len());
-    let batches: Vec<&[Place]> = places.chunks(lectern.config.micro_batch).collect();
+    let batches: Vec<&[CachedPair]> = places.chunks(lectern.config.micro_batch).collect();
     for batches in batches.chunks(CHUNK as usize) {
         if lectern.live.interrupted() {
             return Ok(None);

@@ -6,37 +6,37 @@ use std::path::Path;
 use acem3_experts::train::{Parameters, Sequence};
 use anyhow::{Result, bail};
 
-use super::contrast::Contrast;
-use crate::training::config::source::{Source, enough};
+use super::contrast::PreferenceSequence;
+use crate::training::config::source::{PreferenceSource, enough};
 use crate::training::config::stage_config::StageConfig;
-use crate::training::stages::kept::{CHUNK, Keeper, Kept, rows_file};
-use crate::training::stages::practice::{Lectern, drawn, fits};
+use crate::training::stages::kept::{CHUNK, FrozenCache, FrozenCacheWriter, rows_file};
+use crate::training::stages::practice::{StageContext, drawn, fits};
 
 /// One preference: a case, and the two branches of its sequence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CachedPair {
     case: usize,
     branches: [u16; 2],
 }
 
 /// The preferences of a stage.
-pub(crate) struct Stored {
-    kept: Kept,
+pub(crate) struct PreferenceCache {
+    kept: FrozenCache,
     /// Who learns from each case.
     members: Vec<Vec<usize>>,
     /// How many of the cases are trained on; the others validate.
     trained: usize,
 }
 
-impl Stored {
+impl PreferenceCache {
     /// Draws the preferences of a stage, and computes what its frozen part makes of them where that
     /// is not done yet. None when the person asked to stop.
     pub(crate) fn prepare(
-        lectern: Lectern,
+        lectern: StageContext,
         start: &Parameters,
         out: &Path,
     ) -> Result<Option<Self>> {
-        let Lectern {
+        let StageContext {
             config,
             settings,
             live,
@@ -47,9 +47,9 @@ impl Stored {
         };
         let file = (rows_file(out, &settings.name), preferences.store);
         let vb = lectern.placed(start)?.builder();
-        let mut keeper = Keeper::begin(lectern, &vb, file)?;
+        let mut keeper = FrozenCacheWriter::begin(lectern, &vb, file)?;
         let (mut members, mut trained) = (Vec::new(), 0);
-        let source = Source::open(lectern)?;
+        let source = PreferenceSource::open(lectern)?;
         let (learned, held) = source.numbers();
         for chunk in chunks(learned.clone()).chain(chunks(held)) {
             if live.interrupted() {
@@ -99,14 +99,14 @@ impl Stored {
     }
 
     /// The preferences of a member, or of all: those to learn, and those that validate.
-    pub(crate) fn places(&self, member: Option<usize>) -> (Vec<Place>, Vec<Place>) {
+    pub(crate) fn places(&self, member: Option<usize>) -> (Vec<CachedPair>, Vec<CachedPair>) {
         let of = |cases: Range<usize>| {
             let cases = cases.flat_map(|case| {
                 let members = self.members[case].iter().enumerate();
                 let wanted = members.filter(move |(_, m)| member.is_none_or(|only| only == **m));
-                wanted.map(move |(i, _)| Place {
+                wanted.map(move |(i, _)| CachedPair {
                     case,
-                    branches: Contrast::branches(i),
+                    branches: PreferenceSequence::branches(i),
                 })
             });
             cases.collect()
@@ -115,7 +115,7 @@ impl Stored {
     }
 
     /// The sequence of a preference: branch 1 is preferred, branch 2 rejected.
-    pub(crate) fn sequence(&self, place: Place) -> Result<Sequence> {
+    pub(crate) fn sequence(&self, place: CachedPair) -> Result<Sequence> {
         self.kept.part(place.case, &place.branches)
     }
 }

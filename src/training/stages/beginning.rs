@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::start::Start;
+use crate::checkpoints::panel::start::InitialModel;
 
 /// What a configuration says of its model only where it begins with nothing.
 const OWN: [&str; 4] = ["model", "vocabulary", "dialogue", "start_sha256"];
@@ -18,7 +18,7 @@ pub(crate) fn take(
     table: &mut Table,
     path: &Path,
     mut downloads: Downloads,
-) -> Result<Option<Start>> {
+) -> Result<Option<InitialModel>> {
     let Some(start) = table.get("start") else {
         return Ok(None);
     };
@@ -38,7 +38,8 @@ pub(crate) fn take(
         "embedded" => PanelFiles::Embedded,
         _ => PanelFiles::named("start", &local, &mut downloads)?,
     };
-    let start = Start::read(&files, downloads).with_context(|| format!("start = {name:?}"))?;
+    let start =
+        InitialModel::read(&files, downloads).with_context(|| format!("start = {name:?}"))?;
     fill(table, "start_sha256", &start.sha256.to_string())?;
     fill(table, "model", &start.model)?;
     fill(table, "vocabulary", &start.model.decoder.vocab_size)?;
@@ -67,7 +68,7 @@ mod tests {
     use crate::checkpoints::panel::spec::PanelSpec;
     use crate::support::terminal::interrupt::Interrupt;
     use crate::training::config::config::{TrainConfig, TrainPaths};
-    use crate::training::{Live, train};
+    use crate::training::{TrainingProgress, train};
 
     const STAGE: &str = r#"
 name = "tuned"
@@ -82,7 +83,7 @@ batch = 1
 rate = 1e-3
 "#;
 
-    fn config(start: &str, frozen: usize) -> Result<(TrainConfig, Option<Start>)> {
+    fn config(start: &str, frozen: usize) -> Result<(TrainConfig, Option<InitialModel>)> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("train.toml");
         std::fs::write(
@@ -122,7 +123,7 @@ rate = 1e-3
             data: None,
             device: Device::Cpu,
         };
-        let live = Live::new(true, Interrupt::default());
+        let live = TrainingProgress::new(true, Interrupt::default());
         assert!(train(&config, start.as_ref(), &paths, &live).unwrap());
         let (before, after) = (
             Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini"),

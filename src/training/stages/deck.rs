@@ -8,14 +8,14 @@ use rand_chacha::ChaCha8Rng;
 
 /// So many examples, all of which come once before any comes again, in each round in an order of its own.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deck {
+pub(crate) struct EpochSampler {
     /// What the orders follow from.
     pub(crate) seed: u64,
     /// How many there are; at least one.
     pub(crate) n: usize,
 }
 
-impl Deck {
+impl EpochSampler {
     /// The places of the draws of these numbers.
     pub(crate) fn places(self, draws: Range<u64>) -> Vec<usize> {
         let n = self.n.max(1) as u64;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn all_come_once_in_a_round_and_rounds_differ() {
-        let deck = Deck { seed: 7, n: 20 };
+        let deck = EpochSampler { seed: 7, n: 20 };
         let drawn = deck.places(0..60);
         let rounds: Vec<&[usize]> = drawn.chunks(20).collect();
         for round in &rounds {
@@ -56,6 +56,6 @@ mod tests {
         assert!(rounds[0] != rounds[1] && rounds[1] != rounds[2]);
         // What is drawn does not depend on where one begins.
         assert_eq!(deck.places(35..45), drawn[35..45]);
-        assert_eq!(Deck { seed: 7, n: 1 }.places(3..5), [0, 0]);
+        assert_eq!(EpochSampler { seed: 7, n: 1 }.places(3..5), [0, 0]);
     }
 }

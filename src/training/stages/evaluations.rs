@@ -12,16 +12,16 @@ use anyhow::{Context, Result, bail};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::deck::Deck;
-use super::kept::{CHUNK, Keeper, Kept, rows_file};
-use super::practice::{Lectern, each, fits};
-use super::rows::RowType;
+use super::deck::EpochSampler;
+use super::kept::{CHUNK, FrozenCache, FrozenCacheWriter, rows_file};
+use super::practice::{StageContext, each, fits};
+use super::rows::ActivationDtype;
 use super::stage::VALIDATION_AT;
 use crate::training::config::split::split;
-use crate::training::preferences::contrast::Reward;
+use crate::training::preferences::contrast::RewardTokenRole;
 use crate::training::preferences::data;
-use crate::training::preferences::data::Evaluation;
-use crate::training::preferences::given_pairs::PairWriter;
+use crate::training::preferences::data::EvaluationExample;
+use crate::training::preferences::given_pairs::FileSequenceBuilder;
 
 /// What a stage of evaluations learns from in place of drawn examples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,27 +36,27 @@ pub struct EvaluationConfig {
     /// The type in which what frozen layers make of them is kept on disk, so that it is computed once; computed in every
     /// step where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<RowType>,
+    pub store: Option<ActivationDtype>,
 }
 
 /// The evaluations of a stage.
-pub(crate) struct Evaluations<'a> {
-    lectern: Lectern<'a>,
+pub(crate) struct EvaluationSet<'a> {
+    lectern: StageContext<'a>,
     path: &'a Path,
     /// Those that a model learns from, then those that validate it.
-    all: Vec<Evaluation>,
+    all: Vec<EvaluationExample>,
     learned: usize,
     /// The learned ones' places, by block.
     blocks: Vec<Vec<usize>>,
     /// Examples of a whole block.
     length: u64,
     /// What frozen layers make of them, and the place of each there, if it fits into the context.
-    kept: Option<(Kept, Vec<Option<usize>>)>,
+    kept: Option<(FrozenCache, Vec<Option<usize>>)>,
 }
 
-impl<'a> Evaluations<'a> {
+impl<'a> EvaluationSet<'a> {
     /// Those of a stage's file for a member, or for all as one; `None` where the stage draws its examples.
-    pub(crate) fn open(lectern: Lectern<'a>, member: Option<usize>) -> Result<Option<Self>> {
+    pub(crate) fn open(lectern: StageContext<'a>, member: Option<usize>) -> Result<Option<Self>> {
         let settings = lectern.settings;
         let Some(config) = &settings.evaluations else {
             return Ok(None);
@@ -113,7 +113,7 @@ impl<'a> Evaluations<'a> {
             return Ok(true);
         };
         let live = self.lectern.live;
-        let mut keeper = Keeper::begin(self.lectern, vb, (rows_file(out, name), store))?;
+        let mut keeper = FrozenCacheWriter::begin(self.lectern, vb, (rows_file(out, name), store))?;
         let (mut places, mut fitting) = (Vec::new(), 0);
         let all: Vec<usize> = (0..self.all.len()).collect();
         for chunk in all.chunks(CHUNK as usize) {
@@ -152,11 +152,11 @@ impl<'a> Evaluations<'a> {
     /// The evaluations at these places as sequences.
     fn written(&self, places: &[usize]) -> Result<Vec<Sequence>> {
         let config = self.lectern.config;
-        let writer = PairWriter {
+        let writer = FileSequenceBuilder {
             tokenizer: self.lectern.scribe.tokenizer(),
             processor: &config.processor(),
             image_tokens: self.lectern.scribe.image_tokens(),
-            reward: Reward::Absent,
+            reward: RewardTokenRole::Absent,
         };
         let leads = [
             &config.dialogue.lead,
@@ -170,7 +170,7 @@ impl<'a> Evaluations<'a> {
     }
 
     /// Where an evaluation stands.
-    fn line(&self, evaluation: &Evaluation) -> String {
+    fn line(&self, evaluation: &EvaluationExample) -> String {
         format!("{}, line {}", self.path.display(), evaluation.line)
     }
 
@@ -189,7 +189,7 @@ impl<'a> Evaluations<'a> {
                 numbers.end
             };
             let places = &self.blocks[block];
-            let deck = Deck {
+            let deck = EpochSampler {
                 seed: self.lectern.config.seed ^ (block as u64) << 32,
                 n: places.len(),
             };
@@ -211,7 +211,7 @@ impl<'a> Evaluations<'a> {
 }
 
 /// The lower half by quality, all, and the upper half; of equals, those that stand first are lower.
-fn by_quality(all: &[Evaluation]) -> Result<Vec<Vec<usize>>> {
+fn by_quality(all: &[EvaluationExample]) -> Result<Vec<Vec<usize>>> {
     let mut places: Vec<(f64, usize)> = Vec::new();
     for (i, evaluation) in all.iter().enumerate() {
         let quality = evaluation.quality.with_context(|| {
@@ -234,8 +234,8 @@ fn by_quality(all: &[Evaluation]) -> Result<Vec<Vec<usize>>> {
 mod tests {
     use super::*;
 
-    fn of(qualities: &[f64]) -> Vec<Evaluation> {
-        let one = |(i, quality): (usize, &f64)| Evaluation {
+    fn of(qualities: &[f64]) -> Vec<EvaluationExample> {
+        let one = |(i, quality): (usize, &f64)| EvaluationExample {
             line: i + 1,
             member: None,
             prompt: Vec::new(),

@@ -8,54 +8,54 @@ use anyhow::Result;
 use candle::Tensor;
 use candle_nn::VarBuilder;
 
-use super::practice::Lectern;
-use super::rows::{RowType, RowWriter, Rows};
-use crate::training::config::stage_config::Cut;
+use super::practice::StageContext;
+use super::rows::{ActivationDtype, ActivationFile, ActivationWriter};
+use crate::training::config::stage_config::FrozenPart;
 
 /// Cases that are written and computed at a time.
 pub(crate) const CHUNK: u64 = 64;
 
 /// Sequences, and where what was computed of each begins.
-pub(crate) struct Kept {
-    cut: Cut,
+pub(crate) struct FrozenCache {
+    cut: FrozenPart,
     sequences: Vec<Sequence>,
     /// Where the rows of each begin, and where those of the last end.
     starts: Vec<usize>,
-    rows: Option<Rows>,
+    rows: Option<ActivationFile>,
 }
 
 /// Computes and keeps.
-pub(crate) struct Keeper<'a> {
-    lectern: Lectern<'a>,
+pub(crate) struct FrozenCacheWriter<'a> {
+    lectern: StageContext<'a>,
     student: Student,
-    kept: Kept,
-    writer: Option<RowWriter>,
+    kept: FrozenCache,
+    writer: Option<ActivationWriter>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> FrozenCacheWriter<'a> {
     /// Begins to keep what a stage leaves as it is, `vb` having the weights with which it begins; or goes on where an
     /// interrupted run stood.
     pub(crate) fn begin(
-        lectern: Lectern<'a>,
+        lectern: StageContext<'a>,
         vb: &VarBuilder,
-        (path, dtype): (PathBuf, RowType),
+        (path, dtype): (PathBuf, ActivationDtype),
     ) -> Result<Self> {
         let model = &lectern.config.model;
         let cut = lectern.settings.cut(model.decoder.num_hidden_layers);
-        let rows = Rows::open(&path)?;
+        let rows = ActivationFile::open(&path)?;
         let width = match cut {
-            Cut::Trunk(_) => model.decoder.hidden_size,
-            Cut::Features => model.vision.hidden_size,
-            Cut::Pixels => 0,
+            FrozenPart::Trunk(_) => model.decoder.hidden_size,
+            FrozenPart::Features => model.vision.hidden_size,
+            FrozenPart::Pixels => 0,
         };
         let writer = match (cut, &rows) {
-            (Cut::Pixels, _) | (_, Some(_)) => None,
-            _ => Some(RowWriter::begin(&path, dtype, width)?),
+            (FrozenPart::Pixels, _) | (_, Some(_)) => None,
+            _ => Some(ActivationWriter::begin(&path, dtype, width)?),
         };
         Ok(Self {
             lectern,
             student: Student::load(vb, model, cut.depth())?,
-            kept: Kept {
+            kept: FrozenCache {
                 cut,
                 sequences: Vec::new(),
                 starts: vec![0],
@@ -91,7 +91,7 @@ impl<'a> Keeper<'a> {
             }
             writer.keep()?;
         }
-        let pixels = self.kept.cut == Cut::Pixels;
+        let pixels = self.kept.cut == FrozenPart::Pixels;
         self.kept
             .sequences
             .extend(sequences.into_iter().map(|mut s| {
@@ -104,7 +104,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// All that was taken in, to be read.
-    pub(crate) fn finish(mut self) -> Result<Kept> {
+    pub(crate) fn finish(mut self) -> Result<FrozenCache> {
         if let Some(writer) = self.writer {
             self.kept.rows = Some(writer.finish()?);
         }
@@ -114,21 +114,25 @@ impl<'a> Keeper<'a> {
     /// How many rows a sequence has.
     fn rows_of(&self, sequence: &Sequence) -> usize {
         match self.kept.cut {
-            Cut::Trunk(_) => sequence.len(),
-            Cut::Features if sequence.image_at.is_some() => self.student.image_rows(),
-            Cut::Features | Cut::Pixels => 0,
+            FrozenPart::Trunk(_) => sequence.len(),
+            FrozenPart::Features if sequence.image_at.is_some() => self.student.image_rows(),
+            FrozenPart::Features | FrozenPart::Pixels => 0,
         }
     }
 }
 
 /// What the frozen part makes of a sequence.
-fn computed(student: &Student, cut: Cut, sequence: &Sequence) -> Result<Option<Tensor>, Error> {
+fn computed(
+    student: &Student,
+    cut: FrozenPart,
+    sequence: &Sequence,
+) -> Result<Option<Tensor>, Error> {
     match (cut, &sequence.given) {
-        (Cut::Trunk(_), _) => {
+        (FrozenPart::Trunk(_), _) => {
             let batch = [sequence.clone()];
             Ok(student.trunk_top(&Batch(&batch))?.pop())
         }
-        (Cut::Features, Given::Pixels(pixels)) => {
+        (FrozenPart::Features, Given::Pixels(pixels)) => {
             let features = student.features(std::slice::from_ref(pixels))?;
             Ok(Some(features.detach().squeeze(0)?))
         }
@@ -136,7 +140,7 @@ fn computed(student: &Student, cut: Cut, sequence: &Sequence) -> Result<Option<T
     }
 }
 
-impl Kept {
+impl FrozenCache {
     /// Layers of the decoder that the frozen part has.
     pub(crate) fn depth(&self) -> usize {
         self.cut.depth()
@@ -147,11 +151,11 @@ impl Kept {
         let (mut part, kept) = self.sequences[place].part(branches)?;
         let rows = self.starts[place]..self.starts[place + 1];
         match (self.cut, &self.rows) {
-            (Cut::Trunk(_), Some(all)) => {
+            (FrozenPart::Trunk(_), Some(all)) => {
                 let kept = kept.into_iter().map(|place| rows.start + place as usize);
                 part.given = Given::Hidden(all.at(kept)?);
             }
-            (Cut::Features, Some(all)) if part.image_at.is_some() => {
+            (FrozenPart::Features, Some(all)) if part.image_at.is_some() => {
                 part.given = Given::Features(all.at(rows)?);
             }
             _ => {}

@@ -13,14 +13,14 @@ use crate::support::terminal::progress::say;
 
 /// The person at a training: what is shown, and whether it was asked to stop.
 #[derive(Clone, Debug)]
-pub struct Live {
-    view: View,
+pub struct TrainingProgress {
+    view: TrainingProgressView,
     interrupt: Interrupt,
     told: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug)]
-enum View {
+enum TrainingProgressView {
     /// A bar, redrawn in place.
     Bar(ProgressBar),
     /// Lines.
@@ -29,7 +29,7 @@ enum View {
     Quiet,
 }
 
-impl View {
+impl TrainingProgressView {
     fn new(quiet: bool) -> Self {
         if quiet {
             return Self::Quiet;
@@ -45,10 +45,10 @@ impl View {
     }
 }
 
-impl Live {
+impl TrainingProgress {
     /// The view that fits stderr, or none.
     pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
-        let view = View::new(quiet);
+        let view = TrainingProgressView::new(quiet);
         Self {
             view,
             interrupt,
@@ -64,14 +64,14 @@ impl Live {
     /// How often a report is due.
     pub(crate) fn pause(&self) -> Duration {
         match &self.view {
-            View::Bar(_) => Duration::from_secs(2),
-            View::Lines | View::Quiet => Duration::from_secs(15),
+            TrainingProgressView::Bar(_) => Duration::from_secs(2),
+            TrainingProgressView::Lines | TrainingProgressView::Quiet => Duration::from_secs(15),
         }
     }
 
     /// A stage begins, or goes on at a step.
     pub(crate) fn stage(&self, name: &str, at: u64, steps: u64) {
-        if let View::Bar(bar) = &self.view {
+        if let TrainingProgressView::Bar(bar) = &self.view {
             bar.set_length(steps);
             bar.set_position(at);
             bar.set_prefix(name.to_owned());
@@ -82,21 +82,21 @@ impl Live {
     /// How a stage stands at a step.
     pub(crate) fn report(&self, name: &str, at: u64, state: &str) {
         match &self.view {
-            View::Bar(bar) => {
+            TrainingProgressView::Bar(bar) => {
                 bar.set_position(at);
                 bar.set_message(state.to_owned());
             }
-            View::Lines => say(&format!("{name}: step {at}, {state}")),
-            View::Quiet => {}
+            TrainingProgressView::Lines => say(&format!("{name}: step {at}, {state}")),
+            TrainingProgressView::Quiet => {}
         }
     }
 
     /// Something to be kept in view.
     pub(crate) fn note(&self, text: &str) {
         match &self.view {
-            View::Bar(bar) => bar.suspend(|| say(text)),
-            View::Lines => say(text),
-            View::Quiet => {}
+            TrainingProgressView::Bar(bar) => bar.suspend(|| say(text)),
+            TrainingProgressView::Lines => say(text),
+            TrainingProgressView::Quiet => {}
         }
     }
 
@@ -110,7 +110,7 @@ impl Live {
 
     /// Takes the bar away.
     pub(crate) fn end(&self) {
-        if let View::Bar(bar) = &self.view {
+        if let TrainingProgressView::Bar(bar) = &self.view {
             bar.finish_and_clear();
         }
     }

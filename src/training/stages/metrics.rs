@@ -13,14 +13,14 @@ use super::tensorboard::Events;
 use crate::support::files::whole_file;
 
 /// Metrics in files.
-pub(crate) struct Journal {
+pub(crate) struct MetricsWriter {
     lines: File,
     events: Events,
     /// Whether margins mean anything.
     preferring: bool,
 }
 
-impl Journal {
+impl MetricsWriter {
     /// The metrics of a stage that stands at a step, after those that are there up to it. Those of later steps are of a
     /// run that was killed before its next checkpoint, and come again.
     pub(crate) fn open(out: &Path, name: &str, step: u64, preferring: bool) -> Result<Self> {
@@ -81,7 +81,7 @@ fn forget_after(step: u64, path: &Path) -> Result<()> {
 }
 
 /// What happened since the last report.
-pub(crate) struct Window {
+pub(crate) struct MetricsWindow {
     since: Instant,
     steps: u64,
     /// Summed over the steps, but for the rate.
@@ -90,7 +90,7 @@ pub(crate) struct Window {
     preferring: bool,
 }
 
-impl Window {
+impl MetricsWindow {
     /// A window that nothing happened in. `preferring`: whether preferences are learned.
     pub(crate) fn new(preferring: bool) -> Self {
         Self {
@@ -167,14 +167,14 @@ mod tests {
     fn steps_that_come_again_stand_there_once() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("sft.metrics.jsonl");
-        let mut journal = Journal::open(dir.path(), "sft", 0, false)?;
+        let mut journal = MetricsWriter::open(dir.path(), "sft", 0, false)?;
         for step in [5, 10, 15] {
             journal.figures(step, &[("loss", 1.0)])?;
         }
         drop(journal);
         let cut = std::fs::read_to_string(&path)? + "{\"step\": 10, \"lo";
         std::fs::write(&path, cut)?;
-        Journal::open(dir.path(), "sft", 10, false)?.figures(15, &[("loss", 0.5)])?;
+        MetricsWriter::open(dir.path(), "sft", 10, false)?.figures(15, &[("loss", 0.5)])?;
         let text = std::fs::read_to_string(&path)?;
         let lines: Vec<Value> = text
             .lines()

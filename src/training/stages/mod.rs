@@ -13,4 +13,6 @@ pub(crate) mod preflight;
 pub(crate) mod rows;
 pub(crate) mod stage;
 pub(crate) mod tensorboard;
+#[cfg(test)]
+mod tests;
 pub(crate) mod trained;

@@ -9,15 +9,15 @@ use acem3_experts::train::{
 use anyhow::Result;
 use candle::Device;
 
-use super::evaluations::Evaluations;
-use super::live::Live;
+use super::evaluations::EvaluationSet;
+use super::live::TrainingProgress;
 use crate::training::config::config::TrainConfig;
 use crate::training::config::stage_config::StageConfig;
-use crate::training::examples::scribe::Scribe;
-use crate::training::examples::teacher::Teacher;
+use crate::training::examples::scribe::SequenceBuilder;
+use crate::training::examples::teacher::ExampleSampler;
 
 /// Examples of a kind, and the loss of a model at them.
-pub(crate) trait Practice: Sync {
+pub(crate) trait TrainingTask: Sync {
     /// What a loss is computed of.
     type Example: Send + Sync;
 
@@ -43,22 +43,22 @@ pub(crate) trait Practice: Sync {
 
 /// Where the examples of a stage come from.
 #[derive(Clone, Copy)]
-pub(crate) struct Lectern<'a> {
+pub(crate) struct StageContext<'a> {
     /// The training's configuration.
     pub(crate) config: &'a TrainConfig,
     /// The stage's own.
     pub(crate) settings: &'a StageConfig,
     /// Who draws examples.
-    pub(crate) teacher: &'a Teacher,
+    pub(crate) teacher: &'a ExampleSampler,
     /// Who writes them.
-    pub(crate) scribe: &'a Scribe,
+    pub(crate) scribe: &'a SequenceBuilder,
     /// Where a person looks on.
-    pub(crate) live: &'a Live,
+    pub(crate) live: &'a TrainingProgress,
     /// Where models compute.
     pub(crate) device: &'a Device,
 }
 
-impl Lectern<'_> {
+impl StageContext<'_> {
     /// Weights as the model computes with them, what is missing being drawn.
     pub(crate) fn placed(&self, start: &Parameters) -> candle::Result<Parameters> {
         let drawing = start.drawing(self.config.seed);
@@ -67,16 +67,16 @@ impl Lectern<'_> {
 }
 
 /// The vision tower, told from attributes.
-pub(crate) struct Seeing<'a> {
-    pub(crate) lectern: Lectern<'a>,
+pub(crate) struct AttributeTask<'a> {
+    pub(crate) lectern: StageContext<'a>,
     pub(crate) observer: Observer,
 }
 
-impl Practice for Seeing<'_> {
+impl TrainingTask for AttributeTask<'_> {
     type Example = Observation;
 
     fn examples(&self, numbers: Range<u64>) -> Result<Vec<Observation>> {
-        let Lectern {
+        let StageContext {
             teacher, settings, ..
         } = self.lectern;
         drawn(numbers, |number| teacher.observation(settings, number))
@@ -98,20 +98,20 @@ impl Practice for Seeing<'_> {
 }
 
 /// Answers, evaluations and conclusions, to be written.
-pub(crate) struct Writing<'a> {
-    pub(crate) lectern: Lectern<'a>,
+pub(crate) struct SftTask<'a> {
+    pub(crate) lectern: StageContext<'a>,
     pub(crate) student: Student,
     /// The one member that learns; all where `None`.
     pub(crate) member: Option<usize>,
     /// What is learned from in place of drawn examples.
-    pub(crate) given: Option<Evaluations<'a>>,
+    pub(crate) given: Option<EvaluationSet<'a>>,
 }
 
-impl Practice for Writing<'_> {
+impl TrainingTask for SftTask<'_> {
     type Example = Sequence;
 
     fn examples(&self, numbers: Range<u64>) -> Result<Vec<Sequence>> {
-        let Lectern {
+        let StageContext {
             config,
             settings,
             teacher,
@@ -136,7 +136,7 @@ impl Practice for Writing<'_> {
     }
 
     fn fixed(&self) -> Option<usize> {
-        self.given.as_ref().map(Evaluations::len)
+        self.given.as_ref().map(EvaluationSet::len)
     }
 
     fn at_once(&self) -> usize {
@@ -144,14 +144,14 @@ impl Practice for Writing<'_> {
     }
 
     fn loss(&self, sequences: &[Sequence]) -> Result<Loss, Error> {
-        let counted = |weight| Scribe::is_counted(weight);
+        let counted = |weight| SequenceBuilder::is_counted(weight);
         self.student
             .loss(&Batch(sequences), |target| counted(target.weight))
     }
 }
 
 /// Whether a sequence fits into the context. A person is told once where one does not.
-pub(crate) fn fits(sequence: &Sequence, context: usize, live: &Live) -> bool {
+pub(crate) fn fits(sequence: &Sequence, context: usize, live: &TrainingProgress) -> bool {
     let fits = sequence.context() <= context;
     if !fits {
         live.once(&format!(

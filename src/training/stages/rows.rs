@@ -18,7 +18,7 @@ use crate::support::files::whole_file;
 /// The type in which rows are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RowType {
+pub enum ActivationDtype {
     /// Half precision: enough for what a trunk computes, as long as it stays below 65,504.
     #[default]
     F16,
@@ -28,7 +28,7 @@ pub enum RowType {
     F32,
 }
 
-impl RowType {
+impl ActivationDtype {
     fn dtype(self) -> DType {
         match self {
             Self::F16 => DType::F16,
@@ -40,15 +40,15 @@ impl RowType {
 
 /// What the rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Index {
-    dtype: RowType,
+struct ActivationIndex {
+    dtype: ActivationDtype,
     width: usize,
     rows: usize,
     /// Whether no more are to come.
     whole: bool,
 }
 
-impl Index {
+impl ActivationIndex {
     /// What is written beside rows, if anything.
     fn read(path: &Path) -> Result<Option<Self>> {
         let beside = index_path(path);
@@ -72,24 +72,24 @@ pub(crate) fn index_path(path: &Path) -> PathBuf {
 }
 
 /// Rows on their way to the disk.
-pub(crate) struct RowWriter {
+pub(crate) struct ActivationWriter {
     path: PathBuf,
     file: BufWriter<File>,
-    index: Index,
+    index: ActivationIndex,
 }
 
-impl RowWriter {
+impl ActivationWriter {
     /// Begins a file, or goes on with one that an interrupted run left.
-    pub(crate) fn begin(path: &Path, dtype: RowType, width: usize) -> Result<Self> {
-        let fresh = Index {
+    pub(crate) fn begin(path: &Path, dtype: ActivationDtype, width: usize) -> Result<Self> {
+        let fresh = ActivationIndex {
             dtype,
             width,
             rows: 0,
             whole: false,
         };
-        let alike = |before: &Index| before.dtype == dtype && before.width == width;
-        let index = Index::read(path)?.filter(alike).unwrap_or(fresh);
-        let open = || -> std::io::Result<(File, Index)> {
+        let alike = |before: &ActivationIndex| before.dtype == dtype && before.width == width;
+        let index = ActivationIndex::read(path)?.filter(alike).unwrap_or(fresh);
+        let open = || -> std::io::Result<(File, ActivationIndex)> {
             let mut options = OpenOptions::new();
             let mut file = options
                 .create(true)
@@ -126,16 +126,16 @@ impl RowWriter {
         }
         let values = rows.to_dtype(self.index.dtype.dtype())?.flatten_all()?;
         let bytes: Vec<u8> = match self.index.dtype {
-            RowType::F32 => values
+            ActivationDtype::F32 => values
                 .to_vec1::<f32>()?
                 .into_iter()
                 .flat_map(f32::to_le_bytes)
                 .collect(),
-            RowType::Bf16 => {
+            ActivationDtype::Bf16 => {
                 let values = values.to_vec1::<bf16>()?.into_iter();
                 values.flat_map(bf16::to_le_bytes).collect()
             }
-            RowType::F16 => {
+            ActivationDtype::F16 => {
                 let values = values.to_vec1::<f16>()?;
                 if !values.iter().all(|value| value.is_finite()) {
                     bail!(
@@ -164,23 +164,23 @@ impl RowWriter {
     }
 
     /// Ends the file, and opens it for reading.
-    pub(crate) fn finish(mut self) -> Result<Rows> {
+    pub(crate) fn finish(mut self) -> Result<ActivationFile> {
         self.index.whole = true;
         self.keep()?;
-        Rows::open(&self.path)?.context("rows that were written are not there")
+        ActivationFile::open(&self.path)?.context("rows that were written are not there")
     }
 }
 
 /// Finished rows.
-pub(crate) struct Rows {
+pub(crate) struct ActivationFile {
     map: Mmap,
-    index: Index,
+    index: ActivationIndex,
 }
 
-impl Rows {
+impl ActivationFile {
     /// The rows of a file; `None` where they were never finished.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        let Some(index) = Index::read(path)?.filter(|index| index.whole) else {
+        let Some(index) = ActivationIndex::read(path)?.filter(|index| index.whole) else {
             return Ok(None);
         };
         let read = || format!("cannot read {}", path.display());
@@ -215,15 +215,15 @@ impl Rows {
             let row = self.map.get(place * bytes..(place + 1) * bytes);
             let row = row.with_context(|| format!("there is no row {place}"))?;
             match self.index.dtype {
-                RowType::F32 => {
+                ActivationDtype::F32 => {
                     let words = row.as_chunks::<4>().0.iter();
                     values.extend(words.map(|word| f32::from_le_bytes(*word)));
                 }
-                RowType::Bf16 => {
+                ActivationDtype::Bf16 => {
                     let words = row.as_chunks::<2>().0.iter();
                     values.extend(words.map(|word| bf16::from_le_bytes(*word).to_f32()));
                 }
-                RowType::F16 => {
+                ActivationDtype::F16 => {
                     let words = row.as_chunks::<2>().0.iter();
                     values.extend(words.map(|word| f16::from_le_bytes(*word).to_f32()));
                 }
@@ -241,9 +241,13 @@ mod tests {
     fn rows_come_back_by_place_in_every_type() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let rows = Tensor::arange(0f32, 12.0, &Device::Cpu)?.reshape((4, 3))?;
-        for dtype in [RowType::F16, RowType::Bf16, RowType::F32] {
+        for dtype in [
+            ActivationDtype::F16,
+            ActivationDtype::Bf16,
+            ActivationDtype::F32,
+        ] {
             let path = dir.path().join("kept.rows");
-            let mut writer = RowWriter::begin(&path, dtype, 3)?;
+            let mut writer = ActivationWriter::begin(&path, dtype, 3)?;
             writer.push(&rows.narrow(0, 0, 1)?)?;
             writer.push(&rows.narrow(0, 1, 3)?)?;
             let kept = writer.finish()?;
@@ -260,21 +264,24 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("kept.rows");
         let rows = Tensor::arange(0f32, 8.0, &Device::Cpu)?.reshape((4, 2))?;
-        let mut writer = RowWriter::begin(&path, RowType::F16, 2)?;
+        let mut writer = ActivationWriter::begin(&path, ActivationDtype::F16, 2)?;
         writer.push(&rows.narrow(0, 0, 2)?)?;
         writer.keep()?;
         // On the disk, but not for good.
         writer.push(&(rows.narrow(0, 0, 1)? + 100.0)?)?;
         writer.file.flush()?;
         drop(writer);
-        assert!(Rows::open(&path)?.is_none());
-        let mut writer = RowWriter::begin(&path, RowType::F16, 2)?;
+        assert!(ActivationFile::open(&path)?.is_none());
+        let mut writer = ActivationWriter::begin(&path, ActivationDtype::F16, 2)?;
         assert_eq!(writer.rows(), 2);
         writer.push(&rows.narrow(0, 2, 2)?)?;
         let kept = writer.finish()?.at(0..4)?;
         assert_eq!(kept.to_vec2::<f32>()?, rows.to_vec2::<f32>()?);
         // Rows of another form are no beginning of these.
-        assert_eq!(RowWriter::begin(&path, RowType::F32, 2)?.rows(), 0);
+        assert_eq!(
+            ActivationWriter::begin(&path, ActivationDtype::F32, 2)?.rows(),
+            0
+        );
         Ok(())
     }
 
@@ -283,14 +290,17 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("kept.rows");
         let large = Tensor::new(&[[1e6f32]], &Device::Cpu)?;
-        let error = RowWriter::begin(&path, RowType::F16, 1)?.push(&large);
+        let error = ActivationWriter::begin(&path, ActivationDtype::F16, 1)?.push(&large);
         assert!(error.unwrap_err().to_string().contains("bf16"));
-        let mut writer = RowWriter::begin(&path, RowType::Bf16, 1)?;
-        assert!(Rows::open(&path)?.is_none(), "unfinished rows do not count");
+        let mut writer = ActivationWriter::begin(&path, ActivationDtype::Bf16, 1)?;
+        assert!(
+            ActivationFile::open(&path)?.is_none(),
+            "unfinished rows do not count"
+        );
         writer.push(&large)?;
         drop(writer.finish()?);
         std::fs::write(&path, [0])?;
-        let error = Rows::open(&path).err().map(|e| e.to_string());
+        let error = ActivationFile::open(&path).err().map(|e| e.to_string());
         assert!(error.is_some_and(|e| e.contains("kept.rows") && e.contains("hint:")));
         Ok(())
     }

@@ -7,36 +7,36 @@ use anyhow::Result;
 use candle::Tensor;
 
 use crate::checkpoints::panel::recipe::MEMBERS;
-use crate::checkpoints::panel::start::Start;
+use crate::checkpoints::panel::start::InitialModel;
 
 /// A member between two stages.
 #[derive(Clone, Default)]
-pub(crate) struct Trained<'a> {
+pub(crate) struct MemberState<'a> {
     /// Where its weights are.
-    pub(crate) weights: Weights<'a>,
+    pub(crate) weights: MemberWeights<'a>,
     /// What its texts begin with since.
     pub(crate) lead: Option<String>,
 }
 
 /// The weights of a member.
 #[derive(Clone, Default)]
-pub(crate) enum Weights<'a> {
+pub(crate) enum MemberWeights<'a> {
     /// There are none yet: they are drawn when they are asked for.
     #[default]
     Drawn,
     /// Those of a member of what the training begins with.
-    Start(&'a Start, usize),
+    Start(&'a InitialModel, usize),
     /// Those that a stage left.
     Stage(PathBuf),
 }
 
-impl<'a> Trained<'a> {
+impl<'a> MemberState<'a> {
     /// The four members before the first stage.
-    pub(crate) fn members(start: Option<&'a Start>) -> [Self; 4] {
+    pub(crate) fn members(start: Option<&'a InitialModel>) -> [Self; 4] {
         std::array::from_fn(|i| match start {
             None => Self::default(),
             Some(start) => Self {
-                weights: Weights::Start(start, i),
+                weights: MemberWeights::Start(start, i),
                 lead: Some(start.leads[i].clone()).filter(|lead| !lead.is_empty()),
             },
         })
@@ -45,9 +45,11 @@ impl<'a> Trained<'a> {
     /// Its weights by name; `None` before the first stage of a training from nothing.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
         match &self.weights {
-            Weights::Drawn => Ok(None),
-            Weights::Start(start, member) => start.weights(*member).map(Some),
-            Weights::Stage(path) => Ok(Some(load_checkpoint(path, None)?.into_iter().collect())),
+            MemberWeights::Drawn => Ok(None),
+            MemberWeights::Start(start, member) => start.weights(*member).map(Some),
+            MemberWeights::Stage(path) => {
+                Ok(Some(load_checkpoint(path, None)?.into_iter().collect()))
+            }
         }
     }
 
@@ -62,17 +64,19 @@ impl<'a> Trained<'a> {
     /// Whether both have their weights from the same place.
     pub(crate) fn same_place(&self, other: &Self) -> bool {
         match (&self.weights, &other.weights) {
-            (Weights::Drawn, Weights::Drawn) => true,
-            (Weights::Start(start, a), Weights::Start(_, b)) => a == b || start.is_uniform(),
-            (Weights::Stage(a), Weights::Stage(b)) => a == b,
+            (MemberWeights::Drawn, MemberWeights::Drawn) => true,
+            (MemberWeights::Start(start, a), MemberWeights::Start(_, b)) => {
+                a == b || start.is_uniform()
+            }
+            (MemberWeights::Stage(a), MemberWeights::Stage(b)) => a == b,
             _ => false,
         }
     }
 }
 
 /// The name of the first member whose weights are another place's than the first one's.
-pub(crate) fn first_apart(members: &[Trained; 4]) -> Option<&'static str> {
-    let apart = |(_, member): &(&&str, &Trained)| !member.same_place(&members[0]);
+pub(crate) fn first_apart(members: &[MemberState; 4]) -> Option<&'static str> {
+    let apart = |(_, member): &(&&str, &MemberState)| !member.same_place(&members[0]);
     let found = MEMBERS.iter().zip(members).find(apart);
     found.map(|(name, _)| *name)
 }

@@ -9,7 +9,7 @@ use crate::checkpoints::hub;
 use crate::checkpoints::hub::{HubFlags, HubStamp, Wanted};
 use crate::checkpoints::published;
 use crate::checkpoints::store::weights::Checkpoint;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 const CONFIG: &str = "config.json";
 
@@ -64,7 +64,7 @@ impl ModelSource {
     pub(super) fn weights(
         &self,
         kind: &str,
-        place: &Place,
+        place: &Placement,
         rename: impl Fn(&str) -> Option<String>,
     ) -> Result<Checkpoint> {
         published::checkpoint(&self.folder, kind, place, rename)

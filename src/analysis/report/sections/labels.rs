@@ -1,17 +1,17 @@
 //! How far labels share the verdicts, and judges each other's.
 
-use super::super::figures::Report;
-use super::super::section::{Block, Section};
+use super::super::figures::ReportData;
+use super::super::section::{ReportSection, SectionBlock};
 use super::each;
-use crate::analysis::agreement::{Against, Agreement, Figure, Statistic};
-use crate::support::chart::{Axis, Chart, Mark};
+use crate::analysis::agreement::{Agreement, AgreementStatistic, JudgeComparison, Statistic};
+use crate::support::chart::{Axis, Chart, ChartMark};
 
 /// How many of an agreement's tables are about all cases; the others are about subgroups.
 pub(super) fn whole(agreement: &Agreement) -> usize {
     1 + usize::from(agreement.sections.len() > 1)
 }
 
-pub(super) fn agreement(report: &Report) -> Section {
+pub(super) fn agreement(report: &ReportData) -> ReportSection {
     each(
         report,
         ["agreement", "Agreement with labels"],
@@ -41,14 +41,14 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
         Statistic::AccuracyPreferred,
     ];
     let mut marks = Vec::new();
-    let both = |figure: &Figure| {
-        let own = Mark {
+    let both = |figure: &AgreementStatistic| {
+        let own = ChartMark {
             label: figure.statistic.title().to_owned(),
             value: figure.estimate.value.ok(),
             interval: figure.estimate.interval.ok(),
             second: false,
         };
-        let raters = figure.ceiling.as_ref().map(|c| Mark {
+        let raters = figure.ceiling.as_ref().map(|c| ChartMark {
             label: format!("{}: raters among each other", figure.statistic.title()),
             value: c.estimate.value.ok(),
             interval: c.estimate.interval.ok(),
@@ -72,13 +72,14 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
     (!marks.is_empty()).then_some(chart)
 }
 
-pub(super) fn judges(report: &Report) -> Section {
-    let mut section = Section::new("judges", "Judges compared");
+pub(super) fn judges(report: &ReportData) -> ReportSection {
+    let mut section = ReportSection::new("judges", "Judges compared");
     let first = report.judges.first().map_or("", |judge| &judge.name);
     for (compared, second) in report.compared.iter().zip(report.judges.iter().skip(1)) {
-        section
-            .blocks
-            .push(Block::Judge(format!("{first} beside {}", second.name)));
+        section.blocks.push(SectionBlock::Judge(format!(
+            "{first} beside {}",
+            second.name
+        )));
         match &compared.orders {
             Some(orders) => {
                 section.say(format!(
@@ -90,7 +91,7 @@ pub(super) fn judges(report: &Report) -> Section {
             None => section.say("The two judged no pair in common."),
         }
         match &compared.against {
-            Some(against) => section.tables([Against::part(against)]),
+            Some(against) => section.tables([JudgeComparison::part(against)]),
             None => section.say(
                 "Which agrees better with labels is unknown: no pair that both judged is labelled.",
             ),

@@ -1,21 +1,21 @@
 //! What a judge leans to, where it differs between cases, and on which it is not to be relied.
 
-use super::super::browser::Browser;
-use super::super::figures::Report;
+use super::super::browser::CaseBrowser;
+use super::super::figures::ReportData;
 use super::super::lists;
 use super::super::scores::MeanScore;
-use super::super::section::{Block, Section};
+use super::super::section::{ReportSection, SectionBlock};
 use super::each;
 use super::labels::whole;
-use crate::analysis::agreement::Part;
+use crate::analysis::agreement::TableSection;
 use crate::analysis::audit::Finding;
-use crate::support::terminal::grid::Grid;
+use crate::support::terminal::grid::Table;
 
-pub(super) fn bias(report: &Report) -> Section {
+pub(super) fn bias(report: &ReportData) -> ReportSection {
     let mut section = each(report, ["bias", "Leanings"], |section, judge| {
         let found = judge.leanings.iter();
         let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
-        section.blocks.push(Block::Findings(found.collect()));
+        section.blocks.push(SectionBlock::Findings(found.collect()));
         let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
         section.tables(told.map(Finding::part));
         section.say(
@@ -34,17 +34,17 @@ pub(super) fn bias(report: &Report) -> Section {
         ));
         let found = audit.findings.iter();
         let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
-        section.blocks.push(Block::Findings(found.collect()));
+        section.blocks.push(SectionBlock::Findings(found.collect()));
     }
     section
 }
 
-pub(super) fn subgroups(report: &Report) -> Section {
+pub(super) fn subgroups(report: &ReportData) -> ReportSection {
     each(report, ["subgroups", "Subgroups"], |section, judge| {
         for groups in judge.groups.chunk_by(|a, b| a.by == b.by) {
             let models: Vec<&str> = judge.models.iter().map(|m| m.model.as_str()).collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
-            let mut grid = Grid::new([by, "pairs"].into_iter().chain(models.iter().copied()));
+            let mut grid = Table::new([by, "pairs"].into_iter().chain(models.iter().copied()));
             for group in groups {
                 let mut row = vec![group.value.clone(), group.pairs.to_string()];
                 row.extend(models.iter().map(|name| {
@@ -54,7 +54,7 @@ pub(super) fn subgroups(report: &Report) -> Section {
                 }));
                 grid.row(row);
             }
-            section.tables([Part {
+            section.tables([TableSection {
                 title: format!("mean scores by {by}, on {}", report.target.key()),
                 grid,
                 notes: vec![
@@ -66,17 +66,17 @@ pub(super) fn subgroups(report: &Report) -> Section {
         if let Some(found) = &judge.agreement {
             section.tables(found.parts().into_iter().skip(whole(found)));
         }
-        if matches!(section.blocks.last(), None | Some(Block::Judge(_))) {
+        if matches!(section.blocks.last(), None | Some(SectionBlock::Judge(_))) {
             section.say("The cases have no field by which they could be grouped.");
         }
     })
 }
 
-pub(super) fn disputed(report: &Report, browser: &Browser) -> Section {
-    let mut section = Section::new("disputed", "Flips and disagreements");
+pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSection {
+    let mut section = ReportSection::new("disputed", "Flips and disagreements");
     for (number, judge) in report.judges.iter().enumerate() {
         if report.several() {
-            section.blocks.push(Block::Judge(judge.name.clone()));
+            section.blocks.push(SectionBlock::Judge(judge.name.clone()));
         }
         let found = lists::of_judge(browser, number);
         if found.is_empty() {

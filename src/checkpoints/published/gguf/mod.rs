@@ -14,11 +14,11 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
-use super::{Source, names as published};
+use super::{CheckpointSource, names as published};
 use crate::checkpoints::gguf;
-use crate::checkpoints::gguf::{Header, Place};
+use crate::checkpoints::gguf::{Header, TensorPlacement};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
-use crate::checkpoints::store::weights::{Checkpoint, Library};
+use crate::checkpoints::store::weights::{Checkpoint, WeightFiles};
 use crate::support::digest::Digest;
 
 /// The dialogue of a model of which nobody says how it is spoken to, as for other checkpoints of
@@ -26,7 +26,11 @@ use crate::support::digest::Digest;
 const DIALOGUE: &str = "plain";
 
 /// Reads the file of a source.
-pub(super) fn load(source: &Source, name: &str, library: &mut Library) -> Result<Member> {
+pub(super) fn load(
+    source: &CheckpointSource,
+    name: &str,
+    library: &mut WeightFiles,
+) -> Result<Member> {
     let path = source.folder.as_path();
     let header = gguf::header(path)?;
     let architecture = config::architecture(&header)?;
@@ -34,7 +38,7 @@ pub(super) fn load(source: &Source, name: &str, library: &mut Library) -> Result
     let file = path.display().to_string();
     let tokenizer = member_tokenizer(&header, decoder.vocab_size, file.clone())?;
     let opened = library.of_gguf(path, |info| {
-        Ok(Place {
+        Ok(TensorPlacement {
             name: names::ours(&info.name),
             heads: names::rearranged(&info.name, architecture, &decoder),
         })

@@ -8,7 +8,7 @@ use candle::{DType, Device, Tensor};
 
 use super::places::logits;
 use super::{distance, golden, looked, member_of, numbers};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 use crate::training::encoders::memory::{forget_peak, peak};
 
 /// Runs the script, and gives what it prints.
@@ -50,9 +50,9 @@ fn a_llava_of_full_size_is_that_of_the_reference() {
         (DType::BF16, 5e-2, &peaks[1]),
     ] {
         forget_peak();
-        let place = Place {
+        let place = Placement {
             dtype,
-            ..Place::cpu()
+            ..Placement::cpu()
         };
         let member = member_of(folder.to_owned(), &place);
         let (image, trunk, head) = looked(&member, &wide["pixel_values"]);

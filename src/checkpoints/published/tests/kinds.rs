@@ -10,7 +10,7 @@ use candle::{Device, Tensor};
 
 use super::{OPEN, REST, assert_near, golden, greedy, member, numbers};
 use crate::checkpoints::panel::member::Member;
-use crate::judging::panel::eyes::Eyes;
+use crate::judging::panel::eyes::ImageEncoder;
 
 pub(super) type Values = HashMap<String, Tensor>;
 
@@ -79,7 +79,7 @@ fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Te
 }
 
 /// The image of a prompt as it is prepared, and with the reference's pixels instead.
-pub(super) fn tiles(eyes: &Eyes, values: &Values, name: &str) -> (Tiles, Tiles) {
+pub(super) fn tiles(eyes: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
     let prepared = eyes.prepare(&image(name)).unwrap();
     let expected = &values[&format!("{name}.pixel_values")];
     let pixel_values = match expected.rank() {
@@ -98,7 +98,7 @@ fn assert_sees(folder: &str, values: &Values) -> HashMap<String, usize> {
     let member = member(folder);
     let vb = member.weights.builder(&Device::Cpu);
     let sight = member.sight.as_ref().unwrap();
-    let eyes = Eyes::load(sight, &vb, &Device::Cpu).unwrap();
+    let eyes = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
     let mut lengths = HashMap::new();
     for name in prompts(values) {
         let what = |part: &str| format!("{folder}, {name}: {part}");

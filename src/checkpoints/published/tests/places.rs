@@ -5,8 +5,8 @@ use candle::{DType, Device, Tensor};
 
 use super::kinds::{last, prompt, prompts, tiles, values};
 use super::{distance, expected, looked, member_at, numbers};
-use crate::judging::panel::eyes::Eyes;
-use crate::support::device::Place;
+use crate::judging::panel::eyes::ImageEncoder;
+use crate::support::device::Placement;
 
 /// LLaVA 1.5 in the hub's layout and in its own.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
@@ -28,13 +28,13 @@ pub(super) fn logits((trunk, head): (&Trunk, &Head), prompt: &Tensor) -> Tensor 
     head.logits(&head.forward(&middle, &seen).unwrap()).unwrap()
 }
 
-fn outcomes(place: &Place) -> Outcomes {
+fn outcomes(place: &Placement) -> Outcomes {
     let llava = LLAVA.iter().flat_map(|folder| of_llava(folder, place));
     let kinds = KINDS.iter().flat_map(|folder| of_kind(folder, place));
     llava.chain(kinds).collect()
 }
 
-fn of_llava(folder: &str, place: &Place) -> Outcomes {
+fn of_llava(folder: &str, place: &Placement) -> Outcomes {
     let (member, expected) = (member_at(folder, place), expected());
     let pixels = expected["pixel_values"].to_device(&place.device).unwrap();
     let (image, trunk, head) = looked(&member, &pixels);
@@ -47,14 +47,14 @@ fn of_llava(folder: &str, place: &Place) -> Outcomes {
         .collect()
 }
 
-fn of_kind(folder: &str, place: &Place) -> Outcomes {
+fn of_kind(folder: &str, place: &Placement) -> Outcomes {
     let (member, device) = (member_at(folder, place), &place.device);
     let values = values(folder);
     let mut all = Vec::new();
     for name in prompts(&values) {
         let seen = member.sight.as_ref().map(|sight| {
             let vb = member.weights.builder(device);
-            let eyes = Eyes::load(sight, &vb, device).unwrap();
+            let eyes = ImageEncoder::load(sight, &vb, device).unwrap();
             eyes.tokens(&tiles(&eyes, &values, &name).1).unwrap()
         });
         let (trunk, head, prompt) = prompt(&member, &values, seen.clone(), device);
@@ -73,9 +73,9 @@ fn of_kind(folder: &str, place: &Place) -> Outcomes {
 #[test]
 fn half_types_stay_near_the_reference() {
     for (dtype, most) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
-        let place = Place {
+        let place = Placement {
             dtype,
-            ..Place::cpu()
+            ..Placement::cpu()
         };
         for (what, got, want) in outcomes(&place) {
             let far = distance(&got, &want);
@@ -90,11 +90,11 @@ fn half_types_stay_near_the_reference() {
 fn on_a_gpu_all_is_as_on_the_cpu() {
     let device = Device::new_cuda(0).unwrap();
     for (dtype, most) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
-        let cpu = Place {
+        let cpu = Placement {
             dtype,
-            ..Place::cpu()
+            ..Placement::cpu()
         };
-        let gpu = Place {
+        let gpu = Placement {
             device: device.clone(),
             dtype,
         };

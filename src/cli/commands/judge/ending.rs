@@ -2,9 +2,9 @@
 
 use anyhow::{Context, bail};
 
-use crate::cli::args::{Format, JudgeArgs};
-use crate::data::cases::Reason;
-use crate::judging::run::manifest::Counts;
+use crate::cli::args::{JudgeArgs, OutputFormat};
+use crate::data::cases::UnscoredReason;
+use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::pairs::CHECK_BASELINE;
 use crate::judging::run::tally::Tally;
 use crate::judging::summary::Summary;
@@ -15,7 +15,8 @@ use crate::support::text::plural;
 /// A run in which nothing could be read has failed, however quietly.
 pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     let counts = &tally.counts;
-    let input = |reason: &Reason| matches!(reason, Reason::Parse | Reason::Image);
+    let input =
+        |reason: &UnscoredReason| matches!(reason, UnscoredReason::Parse | UnscoredReason::Image);
     if counts.judged > 0 || !counts.unscored.keys().all(input) {
         return Ok(());
     }
@@ -54,8 +55,8 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
 
 pub(super) fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
     let text = match args.format {
-        Format::Text => summary.text(),
-        Format::Json => {
+        OutputFormat::Text => summary.text(),
+        OutputFormat::Json => {
             serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
         }
     };
@@ -63,7 +64,7 @@ pub(super) fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
 }
 
 /// The exit code, and a word where it is not the best.
-pub(super) fn exit(args: &JudgeArgs, counts: &Counts, progress: &Progress) -> Exit {
+pub(super) fn exit(args: &JudgeArgs, counts: &RunCounts, progress: &Progress) -> Exit {
     let percent = counts.unscored_percent();
     match args.max_unscored {
         None if counts.judged == 0 => {

@@ -11,18 +11,18 @@ use anyhow::bail;
 
 use crate::cli::args::JudgeArgs;
 use crate::data::cases;
-use crate::data::cases::Source;
+use crate::data::cases::CaseSource;
 use crate::support::terminal::verbosity::Verbosity;
 
 use crate::cli::commands::seat::load_judge;
-use crate::data::images::Images;
+use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
 use crate::judging::run::aside::ASIDE;
 use crate::judging::run::journal::Journal;
-use crate::judging::run::manifest::{Manifest, SourceStamp};
+use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::output::{abandon, holds_records};
 use crate::judging::run::tally::Tally;
-use crate::judging::run::{Plan, Run};
+use crate::judging::run::{Run, RunConfig};
 use crate::judging::summary::Summary;
 use crate::support::files::folder::{make, unused};
 use crate::support::terminal::exit::Exit;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
     let mut manifest = Manifest::begin(
-        SourceStamp::of(&args.source.path, source.kind),
+        SourceInfo::of(&args.source.path, source.kind),
         judge.as_ref(),
     );
     manifest.hub = hub;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     if journal.torn() > 0 {
         progress.note("the last record was torn by an earlier end of the program; it is made anew");
     }
-    let sitting = Sitting {
+    let sitting = JudgeRun {
         args,
         source,
         judge,
@@ -68,9 +68,9 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 }
 
 /// A run from its first case to its last word.
-struct Sitting<'a> {
+struct JudgeRun<'a> {
     args: &'a JudgeArgs,
-    source: Source,
+    source: CaseSource,
     judge: Box<dyn Judge>,
     journal: Journal,
     manifest: Manifest,
@@ -78,7 +78,7 @@ struct Sitting<'a> {
     start: Instant,
 }
 
-impl Sitting<'_> {
+impl JudgeRun<'_> {
     /// Judges all cases and ends the run. `there` says whether its folder was there before it.
     fn hold(mut self, there: bool) -> anyhow::Result<Exit> {
         let args = self.args;
@@ -113,13 +113,13 @@ impl Sitting<'_> {
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
-        let plan = Plan {
+        let plan = RunConfig {
             batch_size: args.seat.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
             root: cases::root(&args.source.path),
         };
-        let images = Images::new(plan.root.clone(), Limits::default());
+        let images = ImageReader::new(plan.root.clone(), Limits::default());
         let images = images.viewed(args.source.view.view());
         let mut run = Run::new(
             self.judge.as_mut(),

@@ -2,12 +2,12 @@
 
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::unheeded;
-use crate::data::cases::{Source, SourceKind};
+use crate::data::cases::{CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::plural;
 
 /// Before the first case: flags without use, and answers that belong elsewhere.
-pub(super) fn before(progress: &Progress, source: &Source, args: &JudgeArgs) {
+pub(super) fn before(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
     for note in unheeded(&args.source, source.kind) {
         progress.note(&note);
     }
@@ -15,7 +15,7 @@ pub(super) fn before(progress: &Progress, source: &Source, args: &JudgeArgs) {
 }
 
 /// Behind the last case.
-pub(super) fn after(progress: &Progress, source: &Source, args: &JudgeArgs) {
+pub(super) fn after(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
     // Behind a limit, answers may still have their cases.
     if args.limit.is_none() {
         tell_unused(progress, source);
@@ -23,7 +23,7 @@ pub(super) fn after(progress: &Progress, source: &Source, args: &JudgeArgs) {
 }
 
 /// Answers to more rows than there are belong elsewhere, and then so may the others.
-fn tell_beyond(progress: &Progress, source: &Source, args: &JudgeArgs) {
+fn tell_beyond(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
     let beyond = source.answers_beyond();
     if beyond > 0 {
         progress.note(&format!(
@@ -37,7 +37,7 @@ fn tell_beyond(progress: &Progress, source: &Source, args: &JudgeArgs) {
 }
 
 /// Answers that found no case are a sign of ids that do not match.
-fn tell_unused(progress: &Progress, source: &Source) {
+fn tell_unused(progress: &Progress, source: &CaseSource) {
     let unused = source
         .unused_answers()
         .saturating_sub(source.answers_beyond());

@@ -10,16 +10,16 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::checkpoints::hub::Downloads;
-use crate::training::examples::teacher::Teacher;
+use crate::training::examples::teacher::ExampleSampler;
 use crate::training::examples::{phantom_lessons, vocabulary};
 
 /// The recipe of the embedded panel, and its texts' writer.
-fn scribe() -> (TrainConfig, Scribe) {
+fn scribe() -> (TrainConfig, SequenceBuilder) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
     let config = TrainConfig::read(&path).unwrap();
-    let teacher = Teacher::new(&config, None);
+    let teacher = ExampleSampler::new(&config, None);
     let trained = vocabulary::train(&config, teacher.texts(40)).unwrap();
-    let scribe = Scribe::new(
+    let scribe = SequenceBuilder::new(
         &config,
         TextTokenizer::parse(trained.as_bytes()).unwrap(),
         5,
@@ -35,7 +35,7 @@ fn score(value: u8) -> Score {
 }
 
 /// The tokens of a task with its text filled in, image places as in a sequence.
-fn whole(task: &Task, scribe: &Scribe, ratings: &[&TaughtRating]) -> Vec<u32> {
+fn whole(task: &Task, scribe: &SequenceBuilder, ratings: &[&RatingExample]) -> Vec<u32> {
     let mut tokens = Vec::new();
     for slot in task.prompt.0.iter().flatten() {
         match slot {
@@ -54,7 +54,7 @@ fn whole(task: &Task, scribe: &Scribe, ratings: &[&TaughtRating]) -> Vec<u32> {
 }
 
 /// The writer of a training that begins with a published checkpoint.
-fn begun() -> (TrainConfig, Scribe) {
+fn begun() -> (TrainConfig, SequenceBuilder) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let start = root.join("assets/golden/checkpoints/llava-mistral");
     let dir = tempfile::tempdir().unwrap();
@@ -65,7 +65,7 @@ fn begun() -> (TrainConfig, Scribe) {
     );
     std::fs::write(&path, text).unwrap();
     let (config, start) = TrainConfig::begin(&path, Downloads::default()).unwrap();
-    let scribe = Scribe::new(&config, start.unwrap().tokenizer, 5).unwrap();
+    let scribe = SequenceBuilder::new(&config, start.unwrap().tokenizer, 5).unwrap();
     (config, scribe)
 }
 
@@ -81,10 +81,14 @@ fn a_lesson_reads_as_the_judging_it_prepares_for() {
     }
 }
 
-fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe, leads: &[String; 4]) {
+fn assert_a_lesson_reads_as_judging(
+    config: &TrainConfig,
+    scribe: &SequenceBuilder,
+    leads: &[String; 4],
+) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair = phantom_lessons::pair(1, 2, &config.processor(), &mut rng).unwrap();
-    let all = Lessons {
+    let all = LearningMembers {
         branches: [true; 3],
         conclusion: true,
     };
@@ -141,7 +145,7 @@ fn assert_a_lesson_reads_as_judging(config: &TrainConfig, scribe: &Scribe, leads
 #[test]
 fn a_doubted_finding_is_read_alone() {
     let (_, scribe) = scribe();
-    let rating = TaughtRating {
+    let rating = RatingExample {
         criterion: Some(Criterion::FactualAccuracy),
         analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
         score: 1,

@@ -6,21 +6,27 @@ use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Rubric};
 use anyhow::{Context, Result, bail};
 use image::ImageFormat;
 
-use super::folder::{Pairs, Positive, PreferencePlan, Written, prompt_text};
-use super::negative::Ratings;
+use super::folder::{
+    ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts, prompt_text,
+};
+use super::negative::EvaluationRatings;
 use crate::checkpoints::panel::recipe::MEMBERS;
 use crate::data::phantoms::{Phantom, phantom};
 use crate::support::terminal::interrupt::Interrupt;
 
 /// The prompts and formats of all members.
-struct Members {
+struct MemberPrompts {
     branches: BranchPrompts,
     merge: MergePrompts,
 }
 
-impl Members {
+impl MemberPrompts {
     /// The prompt of a member, and the right evaluation of the pair.
-    fn lesson(&self, member: usize, phantom: &Phantom) -> Result<(String, Format, Ratings)> {
+    fn lesson(
+        &self,
+        member: usize,
+        phantom: &Phantom,
+    ) -> Result<(String, Format, EvaluationRatings)> {
         let [first, second] = &phantom.responses;
         let input = JudgeInput {
             image: true,
@@ -41,7 +47,7 @@ impl Members {
 }
 
 /// The right ratings of an aspect, the first response's and then the second's.
-fn ratings(phantom: &Phantom, aspect: Aspect) -> Ratings {
+fn ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
     let of = phantom.responses.iter().flat_map(|r| &r.ratings);
     of.filter(|(criterion, _)| criterion.aspect() == aspect)
         .map(|(_, rating)| (rating.analysis.clone(), rating.score))
@@ -53,15 +59,15 @@ fn ratings(phantom: &Phantom, aspect: Aspect) -> Ratings {
 /// # Errors
 /// When there is nothing to write, when the person asked to stop, when the folder holds something else, and when a file cannot
 /// be written.
-pub fn drawn(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
+pub fn drawn(plan: &PreferenceFolderConfig, interrupt: &Interrupt) -> Result<WrittenCounts> {
     if plan.n == 0 {
         bail!("--n 0: nothing to write\nhint: `--n 100` makes up to 400 pairs");
     }
-    let members = Members {
+    let members = MemberPrompts {
         branches: BranchPrompts::new(plan.layout, Rubric::built_in()?, Detail::Names)?,
         merge: MergePrompts::new(plan.layout)?,
     };
-    let mut pairs = Pairs::begin(plan)?;
+    let mut pairs = PreferenceFolder::begin(plan)?;
     for index in 0..plan.n {
         interrupt.check("the folder is not complete, and the same command makes it anew")?;
         let phantom = phantom(plan.seed, index);
@@ -72,7 +78,7 @@ pub fn drawn(plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
         saved.with_context(|| format!("cannot write {}", path.display()))?;
         for (i, member) in MEMBERS.iter().enumerate() {
             let (prompt, format, right) = members.lesson(i, &phantom)?;
-            let positive = Positive {
+            let positive = ChosenEvaluation {
                 id: format!("{id}-{member}"),
                 member: i,
                 image: Some(image.clone()),
@@ -99,12 +105,12 @@ mod tests {
     use crate::support::files::folder::list;
     use acem3_experts::prompt::Layout;
 
-    fn made(plan: &PreferencePlan) -> Result<Written> {
+    fn made(plan: &PreferenceFolderConfig) -> Result<WrittenCounts> {
         drawn(plan, &Interrupt::default())
     }
 
-    fn plan(out: &Path) -> PreferencePlan {
-        PreferencePlan {
+    fn plan(out: &Path) -> PreferenceFolderConfig {
+        PreferenceFolderConfig {
             out: out.to_owned(),
             n: 6,
             seed: 3,
@@ -144,7 +150,7 @@ mod tests {
         }
         made(&plan(&dir.path().join("b"))).unwrap();
         assert_eq!(lines, read("b"));
-        let fewer = PreferencePlan {
+        let fewer = PreferenceFolderConfig {
             n: 2,
             ..plan(&dir.path().join("b"))
         };

@@ -9,10 +9,12 @@ use acem3_experts::prompt::Format;
 use acem3_vision::{Limits, decode};
 use anyhow::{Context, Result, bail};
 
-use super::evaluations_file::{Evaluation, evaluations};
-use super::folder::{COPIED, Pairs, Positive, PreferencePlan, Written, prompt_text};
+use super::evaluations_file::{EvaluationExample, evaluations};
+use super::folder::{
+    COPIED, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts, prompt_text,
+};
 use super::line::there;
-use super::negative::Ratings;
+use super::negative::EvaluationRatings;
 use crate::checkpoints::panel::recipe::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
@@ -23,26 +25,30 @@ use crate::support::terminal::interrupt::Interrupt;
 /// # Errors
 /// Name the line of an evaluation that keeps to no form, or whose image is not there; else those of
 /// [`drawn`](super::drawn()).
-pub fn given(file: &Path, plan: &PreferencePlan, interrupt: &Interrupt) -> Result<Written> {
+pub fn given(
+    file: &Path,
+    plan: &PreferenceFolderConfig,
+    interrupt: &Interrupt,
+) -> Result<WrittenCounts> {
     let (all, _) = evaluations(file)?;
-    let line = |e: &Evaluation| format!("{}, line {}", file.display(), e.line);
+    let line = |e: &EvaluationExample| format!("{}, line {}", file.display(), e.line);
     // All is read before anything is written.
     let rated = all.iter().map(|evaluation| {
         there(evaluation.image.as_deref()).with_context(|| line(evaluation))?;
         rated(evaluation).with_context(|| line(evaluation))
     });
-    let rated: Vec<(usize, Ratings)> = rated.collect::<Result<_>>()?;
+    let rated: Vec<(usize, EvaluationRatings)> = rated.collect::<Result<_>>()?;
     let images = all.iter().filter_map(|e| e.image.as_deref());
     for read in images.chain([file]) {
         check_outside(&plan.out, read)?;
     }
-    let mut pairs = Pairs::begin(plan)?;
+    let mut pairs = PreferenceFolder::begin(plan)?;
     let mut copied = BTreeSet::new();
     for (evaluation, (member, right)) in all.iter().zip(rated) {
         interrupt.check("the folder is not complete, and the same command makes it anew")?;
         let image = evaluation.image.as_deref();
         let image = image.map(|image| copy(image, &plan.out, &mut copied));
-        let positive = Positive {
+        let positive = ChosenEvaluation {
             id: format!("line-{}-{}", evaluation.line, MEMBERS[member]),
             member,
             image: image.transpose()?,
@@ -77,7 +83,7 @@ fn format(member: usize) -> Format {
 }
 
 /// What an evaluation says, and whose it is: the member's that it names, or the first's to whose form it keeps.
-fn rated(evaluation: &Evaluation) -> Result<(usize, Ratings)> {
+fn rated(evaluation: &EvaluationExample) -> Result<(usize, EvaluationRatings)> {
     let read = |member: usize| format(member).read(&evaluation.text);
     if let Some(member) = evaluation.member {
         let (name, blank) = (MEMBERS[member], format(member).blank());
@@ -121,8 +127,8 @@ mod tests {
     use super::*;
     use crate::training::preferences::data::{Negative, drawn, read};
 
-    fn plan(out: &Path) -> PreferencePlan {
-        PreferencePlan {
+    fn plan(out: &Path) -> PreferenceFolderConfig {
+        PreferenceFolderConfig {
             out: out.to_owned(),
             n: 2,
             seed: 3,
@@ -142,7 +148,7 @@ mod tests {
         let nameless = fs::read_to_string(&file)?.replace("\"member\"", "\"of\"");
         let (before, _) = read(&file)?;
         fs::write(&file, nameless)?;
-        let own = PreferencePlan {
+        let own = PreferenceFolderConfig {
             reward_tokens: true,
             ..plan(&dir.path().join("own"))
         };

@@ -11,15 +11,15 @@ mod quality;
 mod rated_file;
 
 pub use drawn::drawn;
-pub use evaluations_file::{Evaluation, evaluations};
+pub use evaluations_file::{EvaluationExample, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
-pub use folder::{PreferencePlan, Written};
+pub use folder::{PreferenceFolderConfig, WrittenCounts};
 pub use given::given;
 pub(crate) use line::{numbered, there};
 pub use negative::Negative;
-pub(crate) use negative::{Ratings, negative};
+pub(crate) use negative::{EvaluationRatings, negative};
 pub use pairs_file::{PreferencePair, read};
-pub use quality::{Quality, rate};
+pub use quality::{QualityReport, rate};
 pub(crate) use rated_file::whole_images;
 pub use rated_file::write_rated;
 

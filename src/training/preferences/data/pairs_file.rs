@@ -26,7 +26,7 @@ pub struct PreferencePair {
 
 /// A line of the file. Other fields (`id`, `negatives`) are somebody's notes.
 #[derive(Deserialize)]
-struct Line {
+struct PreferenceLine {
     prompt: String,
     chosen: String,
     rejected: String,
@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> Result<(Vec<PreferencePair>, Digest)> {
 }
 
 fn pair(line: &str, number: usize, base: &Path) -> Result<PreferencePair> {
-    let line: Line = serde_json::from_str(line).context(
+    let line: PreferenceLine = serde_json::from_str(line).context(
         "it is no preference\n\
          hint: `prompt`, `chosen` and `rejected` are texts, not lists of messages; `images` names files",
     )?;
@@ -70,13 +70,13 @@ fn pair(line: &str, number: usize, base: &Path) -> Result<PreferencePair> {
 mod tests {
     use super::*;
     use crate::support::terminal::interrupt::Interrupt;
-    use crate::training::preferences::data::{Negative, PreferencePlan, drawn};
+    use crate::training::preferences::data::{Negative, PreferenceFolderConfig, drawn};
     use acem3_experts::prompt::Layout;
 
     #[test]
     fn what_is_written_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
-        let plan = PreferencePlan {
+        let plan = PreferenceFolderConfig {
             out: dir.path().join("pairs"),
             n: 2,
             seed: 3,

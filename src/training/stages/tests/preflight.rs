@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::{EvaluationConfig, TrainConfig};
 use super::{config, prepared, run};
 use crate::support::files::folder::list;
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::{EvaluationConfig, TrainConfig};
 
 /// What a training says that is refused before it has learned anything.
 fn refusal(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {

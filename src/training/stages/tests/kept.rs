@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::{EvaluationConfig, RowType, TrainConfig};
 use super::given::plan;
 use super::{config, prepared, run, supervised};
 use crate::support::terminal::interrupt::Interrupt;
+use crate::training::{ActivationDtype, EvaluationConfig, TrainConfig};
 
 /// The losses of a stage, step by step, with those of the validations.
 fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
@@ -61,7 +61,7 @@ fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
 fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path());
-    let trained = |store: Option<RowType>, frozen: &[&str], name: &str| {
+    let trained = |store: Option<ActivationDtype>, frozen: &[&str], name: &str| {
         let out = dir.path().join(name);
         let mut config = supervised(3e-3, &out);
         let stage = &mut config.stages[0];
@@ -84,7 +84,7 @@ fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
         "model.layers.0.",
     ];
     for (frozen, name) in [(&tower[..], "features"), (&trunk, "trunk")] {
-        let kept = trained(Some(RowType::F32), frozen, &format!("{name}-kept"));
+        let kept = trained(Some(ActivationDtype::F32), frozen, &format!("{name}-kept"));
         assert_close(&kept, &trained(None, frozen, name));
     }
 }

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use acem3_experts::prompt::Layout;
 
-use super::super::{EvaluationConfig, PairWriter, Reward};
 use super::{config, prepared, run, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferencePlan, evaluations};
+use crate::training::preferences::data::{Negative, PreferenceFolderConfig, evaluations};
+use crate::training::{EvaluationConfig, FileSequenceBuilder, RewardTokenRole};
 
 /// A file of evaluations.
-pub(super) fn plan(dir: &Path) -> PreferencePlan {
-    let plan = PreferencePlan {
+pub(super) fn plan(dir: &Path) -> PreferenceFolderConfig {
+    let plan = PreferenceFolderConfig {
         out: dir.join("given"),
         n: 2,
         seed: 3,
@@ -77,11 +77,11 @@ fn a_reward_token_is_given_before_what_is_learned() {
     let plan = plan(dir.path());
     let (all, _) = evaluations(&plan.out.join("preferences.jsonl")).unwrap();
     let config = config();
-    let writer = PairWriter {
+    let writer = FileSequenceBuilder {
         tokenizer: &tokenizer(),
         processor: &config.processor(),
         image_tokens: config.model.image_tokens(),
-        reward: Reward::Absent,
+        reward: RewardTokenRole::Absent,
     };
     let bare = writer.evaluation(&all[0], ["", ""]).unwrap();
     let led = writer.evaluation(&all[0], ["", "[Good]"]).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::judging::panel::Panel;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 fn halved(text: &str) -> TrainConfig {
     toml::from_str(&format!("dtype = \"bf16\"\nrecompute = true\n{text}")).unwrap()
@@ -54,7 +54,7 @@ fn a_training_in_bf16_leaves_single_precision() {
         }
     }
     let files = PanelFiles::Folder(whole.join("panel"));
-    Panel::load(&files, false, &Place::cpu(), Downloads::default()).unwrap();
+    Panel::load(&files, false, &Placement::cpu(), Downloads::default()).unwrap();
     // The same in single precision learns nearly the same.
     let single = dir.path().join("single");
     prepared(&super::config(), &single);
