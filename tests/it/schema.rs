@@ -146,10 +146,11 @@ fn malformed_records_do_not_fit_the_schema() {
         ("/status", json!("lost")),
         ("/order", json!("better")),
         ("/scores", json!([1.0])),
+        ("/scores/0", json!(5.5)),
         ("/pair", json!(["alpha", "beta", "gamma"])),
         ("/key", json!("short")),
         ("/criteria/clarity_of_response", json!("high")),
-        ("/orders/0/conclusion/scores/1", json!(-1)),
+        ("/orders/0/conclusion/scores/1", json!(6)),
     ] {
         let mut changed = record.clone();
         *changed.pointer_mut(pointer).unwrap() = value;

@@ -17,8 +17,10 @@ pub struct RecordedVerdict {
     /// Which response is better by the combined final scores.
     pub order: PairOrder,
     /// The combined final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [f64; 2],
     /// The combined expected final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// The combined mean score of each aspect, 0 to 5.
     pub aspects: BTreeMap<Aspect, [f64; 2]>,
@@ -36,8 +38,10 @@ pub struct RecordedOrder {
     /// True when the second response was shown first.
     pub swapped: bool,
     /// The final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [u8; 2],
     /// The expected final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// The criteria of each aspect.
     pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ScorePair>>,
@@ -49,8 +53,10 @@ pub struct RecordedOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScorePair {
     /// The scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [u8; 2],
     /// The means of the distributions over the scores.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// Their standard deviations: how unsure the judge was, in score points.
     pub spread: [f64; 2],
