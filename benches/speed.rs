@@ -18,7 +18,7 @@ use std::time::Instant;
 use acem3::support::device::Placement;
 use acem3::support::device::{DeviceChoice, DtypeChoice};
 use acem3::support::threads;
-use acem3::training::encoders::memory::peak;
+use acem3::training::encoders::peak_memory::peak;
 use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use acem3_vision::published::known;

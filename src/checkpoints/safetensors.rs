@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
-use crate::checkpoints::store::store::{StoredTensor, TensorStore};
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 
 /// Longest header, as in the reference implementation.
 const HEADER: u64 = 100_000_000;
@@ -54,7 +54,7 @@ pub fn write<'a>(
 ) -> Result<()> {
     let bytes = safetensors::serialize(tensors, None)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    whole_file::write(path, &bytes)
+    atomic_file::write(path, &bytes)
 }
 
 /// The names, types, shapes and places of the tensors, which the file is found to hold.

@@ -1,7 +1,7 @@
 //! The mean of values, some of which are absent.
 
 use super::undefined::{Defined, at_least};
-use crate::statistics::agreement::cells::ContingencyTable;
+use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::inference::distribution::f_quantile;
 
 /// The mean of the values that are there, each as often as its case was drawn.

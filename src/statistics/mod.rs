@@ -24,26 +24,26 @@ pub mod regression;
 mod undefined;
 
 pub use crate::statistics::agreement::alpha::{DistanceMetric, alpha};
-pub use crate::statistics::agreement::cells::{ContingencyCells, ContingencyTable};
+pub use crate::statistics::agreement::contingency::{ContingencyCells, ContingencyTable};
 pub use crate::statistics::agreement::correlation::{kendall, pearson, spearman};
-pub use crate::statistics::agreement::deviation::{bias, mean_absolute};
 pub use crate::statistics::agreement::fleiss::fleiss;
 pub use crate::statistics::agreement::icc::{Icc, IccForm, RatingMeanSquares, icc, icc_one_way};
 pub use crate::statistics::agreement::kappa::{Weighting, kappa};
 pub use crate::statistics::agreement::ratings::{RatedUnits, RatingMatrix};
+pub use crate::statistics::agreement::score_error::{bias, mean_absolute};
 pub use crate::statistics::inference::bootstrap::{
     Bootstrap, Clusters, Estimate, ReplicateRng, interval, two_sided,
 };
-pub use crate::statistics::inference::difference::{Difference, difference};
 pub use crate::statistics::inference::distribution::{binomial_tail, f_quantile};
 pub use crate::statistics::inference::holm::holm;
 pub use crate::statistics::inference::mcnemar::{McNemar, mcnemar};
+pub use crate::statistics::inference::mean_difference::{Difference, difference};
+pub use crate::statistics::inference::permutation::sign_flip;
 pub use crate::statistics::inference::power::smallest_detectable;
-pub use crate::statistics::inference::sign_flip::sign_flip;
 pub use crate::statistics::inference::wilson::{FEW, share_interval, wilson};
 pub use crate::statistics::regression::davidson::{Davidson, PairwiseOutcomes};
 pub use crate::statistics::regression::isotonic::Isotonic;
-pub use crate::statistics::regression::line::LinearFit;
+pub use crate::statistics::regression::least_squares::LinearFit;
 pub use crate::statistics::regression::logistic::{Logistic, LogisticObservation};
 pub use crate::statistics::regression::reliability::{Bin, Reliability, reliability};
 pub use mean::{mean, mean_interval, mean_of};

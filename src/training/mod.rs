@@ -11,15 +11,15 @@ pub mod measurement;
 pub mod preferences;
 pub mod stages;
 
-pub use crate::training::config::config::{TrainConfig, TrainPaths};
 pub use crate::training::config::precision::Precision;
 pub use crate::training::config::preference_config::PreferenceConfig;
 pub use crate::training::config::stage_config::{StageConfig, StageKind};
-pub use crate::training::preferences::contrast::RewardTokenRole;
-pub use crate::training::preferences::given_pairs::FileSequenceBuilder;
-pub use crate::training::stages::evaluations::EvaluationConfig;
-pub use crate::training::stages::live::TrainingProgress;
-pub use crate::training::stages::rows::ActivationDtype;
+pub use crate::training::config::train_config::{TrainConfig, TrainPaths};
+pub use crate::training::preferences::file_sequences::FileSequenceBuilder;
+pub use crate::training::preferences::preference_sequence::RewardTokenRole;
+pub use crate::training::stages::activation_file::ActivationDtype;
+pub use crate::training::stages::evaluation_set::EvaluationConfig;
+pub use crate::training::stages::progress::TrainingProgress;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,20 +29,20 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 use candle::Tensor;
 
-use crate::training::examples::real_lessons::DatasetExamples;
-use crate::training::examples::scribe::SequenceBuilder;
-use crate::training::examples::teacher::ExampleSampler;
-use crate::training::preferences::stored::PreferenceCache;
-use crate::training::stages::practice::StageContext;
+use crate::training::examples::dataset_examples::DatasetExamples;
+use crate::training::examples::example_sampler::ExampleSampler;
+use crate::training::examples::sequence_builder::SequenceBuilder;
+use crate::training::preferences::preference_cache::PreferenceCache;
+use crate::training::stages::member_state::{MemberState, MemberWeights};
 use crate::training::stages::stage::{StageRun, clear};
-use crate::training::stages::trained::{MemberState, MemberWeights};
+use crate::training::stages::task::StageContext;
 
-use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
-use crate::checkpoints::panel::start::InitialModel;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::make;
-use crate::support::files::whole_file;
 use crate::support::terminal::exit::EngineFailure;
 use crate::training::preferences::data::REWARD_TOKENS;
 
@@ -59,14 +59,15 @@ pub fn train(
     paths: &TrainPaths,
     live: &TrainingProgress,
 ) -> Result<bool> {
-    let _lock = crate::training::stages::folder::take(config, &paths.out)?;
+    let _lock = crate::training::stages::run_folder::take(config, &paths.out)?;
     let teacher = teacher(config, paths)?;
-    crate::training::stages::folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
+    crate::training::stages::run_folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
     let words = || match start {
         Some(start) => Ok(start.tokenizer.json()?),
-        None => {
-            crate::training::examples::vocabulary::train(config, teacher.texts(TOKENIZER_CASES))
-        }
+        None => crate::training::examples::train_tokenizer::train(
+            config,
+            teacher.texts(TOKENIZER_CASES),
+        ),
     };
     let tokenizer = tokenizer(words, &paths.out)?;
     let scribe = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
@@ -159,7 +160,7 @@ fn check_whole(config: &TrainConfig, members: &[MemberState; 4]) -> Result<()> {
     let whole = config.stages.iter().find(|stage| !stage.by_member());
     if let (Some(stage), Some(name)) = (
         whole,
-        crate::training::stages::trained::first_apart(members),
+        crate::training::stages::member_state::first_apart(members),
     ) {
         bail!(
             "stage {}: it trains all members as one, and {name} begins with other weights than {}\n\
@@ -324,7 +325,7 @@ fn copy(parameters: &Parameters) -> Result<Parameters> {
 fn tokenizer(words: impl Fn() -> Result<String>, out: &Path) -> Result<TextTokenizer> {
     let path = out.join(TOKENIZER_FILE);
     if !path.exists() {
-        whole_file::write(&path, words()?.as_bytes())?;
+        atomic_file::write(&path, words()?.as_bytes())?;
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     TextTokenizer::parse(&json).with_context(|| {

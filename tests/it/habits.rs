@@ -8,7 +8,7 @@ use acem3::analysis::audit::{AuditCases, AuditRequest, AuditResult, Probe, Thres
 use acem3::data::cases::{Case, CaseLabels, ImageSource, Response};
 use acem3::data::images::{ImageReader, LoadedImage};
 use acem3::judging::judge::{Judge, PairJob, Unscored};
-use acem3::judging::key::Provenance;
+use acem3::judging::provenance::Provenance;
 use acem3::statistics::Bootstrap;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};

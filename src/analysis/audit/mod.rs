@@ -12,34 +12,34 @@
 //! A finding is never more sure than its interval: what so few cases could not have shown is `unclear`,
 //! and what could not be run is said and has not passed.
 
-mod again;
-mod changed;
-mod error_swap;
-mod evidence;
-mod limit;
-mod looking;
-mod mirror;
-mod paired;
-mod picture;
+mod audit_cases;
+mod audit_estimate;
+mod audit_verdicts;
+mod image_perturbation;
+mod image_probes;
+mod medical_errors;
 mod plan;
 mod position;
 mod probe;
-mod reading;
+mod rejudge;
+mod response_perturbation;
+mod response_probes;
 mod result;
-mod rewrite;
-mod subject;
-mod text;
+mod symmetry;
+mod tables;
+mod threshold;
 mod trial;
+mod trial_set;
 mod verbosity;
-mod wording;
+mod word_sequence;
 
-pub use again::{PassResult, PassVerdict, ProgressFn, judge_all};
-pub use evidence::AuditVerdicts;
-pub use limit::{Threshold, ThresholdKind, ThresholdResult};
-pub use picture::ImagePerturbation;
+pub use crate::analysis::audit::audit_cases::{AuditCases, AuditRequest};
+pub use crate::analysis::audit::audit_estimate::{AuditEstimate, IntervalPosition};
+pub use crate::analysis::audit::audit_verdicts::AuditVerdicts;
+pub use crate::analysis::audit::image_perturbation::ImagePerturbation;
+pub use crate::analysis::audit::rejudge::{PassResult, PassVerdict, ProgressFn, judge_all};
+pub use crate::analysis::audit::threshold::{Threshold, ThresholdKind, ThresholdResult};
 pub use plan::{AuditPair, AuditPass, AuditPlan};
 pub use probe::{Perturbation, Probe};
-pub use reading::{AuditEstimate, IntervalPosition};
 pub use result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit, SCHEMA};
-pub use subject::{AuditCases, AuditRequest};
 pub use trial::{AuditTrial, VerdictScores};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::error_swap::with_error;
-use super::picture::ImagePerturbation;
 use super::probe::{Perturbation, Probe};
-use super::rewrite::{PLANTS, bulleted, harmless, lines, planted};
+use crate::analysis::audit::image_perturbation::ImagePerturbation;
+use crate::analysis::audit::medical_errors::with_error;
+use crate::analysis::audit::response_perturbation::{PLANTS, bulleted, harmless, lines, planted};
 use crate::data::cases::Case;
 
 /// A pair of responses of a case.

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::evidence::AuditVerdicts;
 use super::probe::Probe;
-use super::reading::{AuditEstimate, ClusteredValues, IntervalPosition};
 use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use crate::analysis::audit::audit_estimate::{AuditEstimate, ClusteredValues, IntervalPosition};
+use crate::analysis::audit::audit_verdicts::AuditVerdicts;
 use crate::analysis::verdicts::{OrderScores, PairVerdict};
 use crate::statistics::{Defined, mean};
 use crate::support::text::plural;

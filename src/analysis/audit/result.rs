@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limit::ThresholdResult;
 use super::probe::Probe;
-use super::reading::AuditEstimate;
 use super::trial::AuditTrial;
+use crate::analysis::audit::audit_estimate::AuditEstimate;
+use crate::analysis::audit::threshold::ThresholdResult;
 
 /// The version of the audit's form. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;

@@ -3,10 +3,10 @@
 use acem3_experts::Aspect;
 use serde::{Deserialize, Serialize};
 
-use super::picture::ImagePerturbation;
 use super::probe::Perturbation;
+use crate::analysis::audit::image_perturbation::ImagePerturbation;
 use crate::judging::judge::Unscored;
-use crate::judging::judge::judgement::{PairOrder, RecordedVerdict};
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 
 /// One changed pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use acem3_conclusion::compare;
 
-use super::evidence::AuditVerdicts;
 use super::probe::Probe;
-use super::reading::{AuditEstimate, ClusteredValues, IntervalPosition};
 use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use crate::analysis::audit::audit_estimate::{AuditEstimate, ClusteredValues, IntervalPosition};
+use crate::analysis::audit::audit_verdicts::AuditVerdicts;
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Clusters, Defined, Logistic, LogisticObservation, Undefined};

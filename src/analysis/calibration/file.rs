@@ -10,7 +10,7 @@ use super::curve::{Curve, Method};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Reliability;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 
 /// The version of this form.
 const SCHEMA: u32 = 1;
@@ -101,7 +101,7 @@ impl Calibration {
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).context("cannot write a calibration")?;
-        whole_file::write(path, (text + "\n").as_bytes())
+        atomic_file::write(path, (text + "\n").as_bytes())
     }
 
     /// The version of the form it is written in.

@@ -9,7 +9,8 @@ use super::metric::Metric;
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
 use super::overlap::{PrecisionRecall, WordOverlap};
 use super::words::words;
-use super::{chinese, llava_med, mteval, rouge};
+use super::{chinese, llava_med, rouge};
+use crate::analysis::metrics::tokenizer_13a;
 
 const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 
@@ -57,9 +58,9 @@ impl LexicalSettings {
 
     fn bleu_tokens(self, text: &str) -> Vec<String> {
         if self.chinese {
-            mteval::tokens_apart(&chinese::apart(text))
+            tokenizer_13a::tokens_apart(&chinese::apart(text))
         } else {
-            mteval::tokens(text)
+            tokenizer_13a::tokens(text)
         }
     }
 

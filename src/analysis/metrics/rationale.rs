@@ -8,7 +8,7 @@ use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
 use super::answer::{AnswerSet, MetricAnswer};
-use crate::judging::judge::judgement::ScorePair;
+use crate::judging::judge::recorded_verdict::ScorePair;
 use crate::judging::run::record::Record;
 use crate::judging::run::records::records;
 

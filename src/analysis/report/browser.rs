@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::judged::JudgeReport;
-use super::seen::{OutcomeSummary, RecordSummary};
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
 use crate::analysis::verdicts::Verdicts;
 use crate::data::labels::ScoreTarget;
-use crate::judging::judge::judgement::PairOrder;
+use crate::judging::judge::recorded_verdict::PairOrder;
 use crate::judging::run::record::{ImageInfo, RecordSubject};
 
 /// Which way round each pair is told: as the first judge's records name it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::seen::{OutcomeSummary, RecordSummary};
+use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
 use crate::data::cases::UnscoredReason;
 
 /// The counts of a judge's records.

@@ -9,11 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::browser::{BrowserEntry, CaseBrowser};
-use super::figures::ReportData;
-use super::pictures::EmbeddedImages;
 use super::section::{ReportSection, SectionBlock};
 use super::sections::sections;
 use crate::analysis::agreement::TableSection;
+use crate::analysis::report::embedded_images::EmbeddedImages;
+use crate::analysis::report::report_data::ReportData;
 use crate::support::digest::Digest;
 use crate::support::escape::{html, json};
 use crate::support::text::plural;

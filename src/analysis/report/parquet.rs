@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::rows::{CellValue, ColumnType, VerdictTable};
+use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
 
 /// So many rows are in a group.
 const GROUP: usize = 1 << 16;

@@ -15,7 +15,7 @@ use crate::data::labels::{LabelEntry, own};
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::{Record, SCHEMA};
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// So many lines are held at once.
 const BATCH: usize = 2048;
@@ -52,7 +52,7 @@ pub fn read(path: &Path, kind: ScoreKind) -> Result<Verdicts> {
     };
     let place = || format!("records {} cannot be opened", path.display());
     let hint = "hint: expected the folder that `acem3 judge --out` wrote, or its records.jsonl";
-    let file = regular::open(&path).with_context(|| format!("{}\n{hint}", place()))?;
+    let file = regular_file::open(&path).with_context(|| format!("{}\n{hint}", place()))?;
     let mut lines = Lines::new(BufReader::with_capacity(1 << 20, file));
     let (mut judges, mut verdicts) = (BTreeSet::new(), Verdicts::empty(&path));
     loop {

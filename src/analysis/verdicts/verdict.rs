@@ -7,8 +7,8 @@ use acem3_conclusion::compare;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::field::words;
 use super::slim::{ExpectedCriteria, Skipped, SlimImage, SlimRecord, SlimStatus};
+use crate::analysis::verdicts::subgroup_fields::words;
 use crate::data::labels::ScoreTarget;
 
 /// Which of a judge's scores are looked at.

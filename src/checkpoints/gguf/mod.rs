@@ -18,7 +18,7 @@ pub(crate) use header::{Header, Info};
 use value::Source;
 pub(crate) use value::Value;
 
-use crate::checkpoints::store::store::{StoredTensor, TensorStore};
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
 
 /// Where a tensor of a file goes.

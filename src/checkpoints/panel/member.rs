@@ -10,7 +10,7 @@ use acem3_projector::ProjectorConfig;
 use acem3_vision::{ImageProcessor, Selection, VisionConfig};
 use serde::Serialize;
 
-use crate::checkpoints::store::weights::Checkpoint;
+use crate::checkpoints::store::weight_files::Checkpoint;
 
 /// How a member sees.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::files::only_gguf;
-use super::recipe::{MEMBERS, PromptConfig};
 use crate::checkpoints::hub::{Downloads, Wanted};
+use crate::checkpoints::panel::definition::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
 
 /// Most tokens of one analysis where the file does not say.

@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 use super::decoder::{DecoderFamily, decoder};
-use super::fields::ConfigFields;
-use super::names::CheckpointLayout;
 use super::vision;
+use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::tensor_names::CheckpointLayout;
 
 /// A checkpoint's configuration.
 #[derive(Clone, Debug)]

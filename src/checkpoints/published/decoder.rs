@@ -4,7 +4,7 @@
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
 use anyhow::{Result, bail};
 
-use super::fields::ConfigFields;
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Sizes beyond those of any model, so that products of two of them can be computed.
 const LARGEST: usize = 1 << 24;

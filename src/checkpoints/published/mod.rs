@@ -3,12 +3,12 @@
 //! Names and settings of the different layouts are turned here into those that the crates know.
 
 mod config;
+pub(crate) mod config_fields;
 mod decoder;
-pub(crate) mod fields;
 mod gguf;
-mod names;
 mod sentencepiece;
 mod shards;
+mod tensor_names;
 mod tokenizer;
 mod tower;
 mod vision;
@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::CONFIG_FILE;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::store::weights::{Checkpoint, WeightFiles};
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use config::CheckpointConfig;
 
@@ -91,7 +91,10 @@ impl CheckpointSource {
                 weights.add(&ours, stored)?;
             }
         }
-        names::drop_tied(&mut weights, published.decoder.tie_word_embeddings)?;
+        crate::checkpoints::published::tensor_names::drop_tied(
+            &mut weights,
+            published.decoder.tie_word_embeddings,
+        )?;
         let sight = match &published.eyes {
             Some(eyes) if !self.text_only => {
                 let found = tower::find(self, eyes, &mut weights, library, &mut files)?;

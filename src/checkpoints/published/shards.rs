@@ -6,8 +6,8 @@ use std::path::{Component, Path};
 use anyhow::{Context, Result, bail};
 
 use super::json;
-use crate::checkpoints::store::store::StoredTensor;
-use crate::checkpoints::store::weights::{WeightFiles, is_buffer};
+use crate::checkpoints::store::tensor_store::StoredTensor;
+use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
 
 /// The forms in which weights lie, the first that is there being read: an index of several files,
 /// or one file.

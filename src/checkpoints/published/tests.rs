@@ -1,12 +1,12 @@
 //! Published checkpoints against the reference implementations: `assets/golden/make_checkpoints.py`
 //! says how they and the expected values were made.
 
+mod bf16_training;
+mod devices;
 mod full_size;
-mod kinds;
-mod masters;
-mod pieces;
-mod places;
+mod llava_variants;
 mod training;
+mod unigram_tokenizer;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use super::config::CheckpointConfig;
 use super::{CheckpointSource, sentencepiece};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::store::weights::WeightFiles;
+use crate::checkpoints::store::weight_files::WeightFiles;
 use crate::support::device::Placement;
 
 /// What stands before the image and after it in the reference's prompt.

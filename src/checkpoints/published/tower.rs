@@ -9,11 +9,11 @@ use acem3_vision::{Layout, Renaming};
 use anyhow::{Context, Result, bail};
 
 use super::config::VisionPart;
-use super::names::{TOWER, drop_unused, tower_name};
 use super::{CONFIG_FILE, CheckpointSource, shards, vision};
 use crate::checkpoints::hub::Wanted;
 use crate::checkpoints::panel::member::VisionSetup;
-use crate::checkpoints::store::weights::{Checkpoint, WeightFiles};
+use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 
 /// The eyes of a checkpoint whose own tensors are in `weights`; those of a tower that it only names
 /// are added to them.

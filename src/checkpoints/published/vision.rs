@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::config::VisionPart;
-use super::fields::ConfigFields;
 use super::{CONFIG_FILE, json as read};
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// The files that say how images are prepared, the older first.
 const PROCESSORS: [(&str, Option<&str>); 2] = [

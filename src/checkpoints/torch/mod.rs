@@ -5,7 +5,7 @@
 //! hostile one can end the program or take all memory; the one here bounds all three.
 
 mod pickle;
-mod state;
+mod state_dict;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::checkpoints::store::store::{StoredTensor, TensorStore};
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::checkpoints::torch::state_dict::TensorView;
 use crate::support::digest::{Digest, HashingReader};
-use state::TensorView;
 
 /// Longest pickle; that of a model of 70 billion parameters takes less than a megabyte.
 const PICKLE: u64 = 16 << 20;
@@ -48,7 +48,8 @@ pub(crate) fn read(
     {
         bail!("its numbers are not in little-endian order");
     }
-    let views = state::tensors(&pickle).context("its pickle is not one of tensors")?;
+    let views = crate::checkpoints::torch::state_dict::tensors(&pickle)
+        .context("its pickle is not one of tensors")?;
     // By storage, so that each is read once, however many tensors look into it.
     let mut storages: BTreeMap<&str, Vec<&TensorView>> = BTreeMap::new();
     for view in views.iter().filter(|view| wanted(&view.name)) {

@@ -17,8 +17,8 @@ use crate::data::labels;
 use crate::data::labels::LabelOptions;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::grid::Table;
 use crate::support::terminal::progress::say;
+use crate::support::terminal::table::Table;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// What is written as JSON.

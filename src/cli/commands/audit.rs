@@ -6,18 +6,18 @@ use acem3_vision::Limits;
 use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
-use super::seat::load_judge;
 use super::{print, tables, unheeded};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{AuditCases, AuditPlan, AuditRequest, AuditResult, Probe, judge_all};
 use crate::analysis::metrics::records_at;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
+use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
 use crate::judging::run::tally::Tally;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, duration, say};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         .map(|path| path.display().to_string());
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
-        whole_file::write(out, text.as_bytes())
+        atomic_file::write(out, text.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
     // What is printed is for reading; every changed pair is in the file.

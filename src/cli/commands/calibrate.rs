@@ -14,7 +14,7 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -101,7 +101,7 @@ fn write(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
             out.display()
         );
     }
-    let records = BufReader::new(regular::open(&verdicts.path)?);
+    let records = BufReader::new(regular_file::open(&verdicts.path)?);
     let part = out.with_extension("part");
     let place = || format!("cannot write {}", out.display());
     let mut file = BufWriter::new(std::fs::File::create(&part).with_context(place)?);

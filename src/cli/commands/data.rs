@@ -14,9 +14,9 @@ use crate::cli::commands::{print, unheeded};
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
 use crate::data::images::{ImageReader, relative};
-use crate::data::phantoms::write;
+use crate::data::phantoms::case_folder;
 use crate::judging::run::record::Record;
-use crate::judging::summary::reason_name;
+use crate::judging::run::summary::reason_name;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
 }
 
 fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    write::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
+    case_folder::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let out = args.out.display();
         print(&format!("{} in {out}\n", plural(args.n, "case")))?;

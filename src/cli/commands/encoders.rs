@@ -12,8 +12,10 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::TrainingProgress;
-use crate::training::encoders::judged::ProjectorBudget;
-use crate::training::encoders::{Candidate, EncoderComparison, EncoderTestConfig, judged, probe};
+use crate::training::encoders::panel_comparison::ProjectorBudget;
+use crate::training::encoders::{
+    Candidate, EncoderComparison, EncoderTestConfig, linear_probe, panel_comparison,
+};
 
 /// Runs the command.
 pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
@@ -41,7 +43,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     make(&args.out)?;
     let comparison = if args.probe {
-        probe::compare(&encoders, &set, &say)?
+        linear_probe::compare(&encoders, &set, &say)?
     } else {
         let live = TrainingProgress::new(verbosity.quiet, Interrupt::default());
         let budget = ProjectorBudget {
@@ -50,7 +52,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
             rate: args.rate,
         };
         fresh(&args.out)?;
-        judged::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
+        panel_comparison::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
     };
     write(&comparison, &args.out)?;
     let text = match args.format {

@@ -11,7 +11,7 @@ use crate::cli::args::{IntrospectArgs, OutputFormat};
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::device::Placement;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         ("rounds.md", rounds.text(true)),
         ("rounds.svg", rounds.svg()),
     ] {
-        whole_file::write(&args.out.join(name), text.as_bytes())?;
+        atomic_file::write(&args.out.join(name), text.as_bytes())?;
     }
     print(&match args.format {
         OutputFormat::Text => rounds.text(false),

@@ -15,7 +15,7 @@ use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::data::cases;
 use crate::support::device;
 use crate::support::device::Placement;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
         ..MetricTable::new(&found, &scores, &metrics)
     };
     if let Some(out) = &args.out {
-        whole_file::write(out, lines(&found, &scores)?.as_bytes())
+        atomic_file::write(out, lines(&found, &scores)?.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
     print(&match args.format {

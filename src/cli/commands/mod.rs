@@ -8,12 +8,12 @@ mod data;
 mod encoders;
 mod introspect;
 mod judge;
+mod load_judge;
 mod man;
 mod metrics;
 mod panel;
 mod rank;
 mod report;
-mod seat;
 mod train;
 
 use std::io::{self, Write as _};

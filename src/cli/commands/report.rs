@@ -15,7 +15,7 @@ use crate::analysis::report::{
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::judging::run::manifest::Manifest;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::size;
 use crate::support::terminal::progress::say;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         print(&bytes)?;
         return Ok(Exit::Done);
     };
-    whole_file::write(path, &bytes)?;
+    atomic_file::write(path, &bytes)?;
     if !verbosity.quiet {
         say(&format!("{}: {}", path.display(), size(bytes.len())));
     }

@@ -11,7 +11,7 @@ use crate::cli::args::{
 };
 use crate::judging::panel::PanelJudge;
 use crate::support::device::open;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
@@ -93,7 +93,7 @@ fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         ("svg", table.svg()),
     ] {
         let path = args.out.join(format!("{name}.{ending}"));
-        whole_file::write(&path, text.as_bytes())?;
+        atomic_file::write(&path, text.as_bytes())?;
     }
     print(&match args.format {
         OutputFormat::Text => table.text(false),

@@ -10,9 +10,9 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::case::{Case, InputProblem};
-use super::draft::{Draft, Drafts};
 use super::jsonl::image;
-use super::rows::CsvSheet;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::csv_rows::CsvSheet;
 
 /// Where the known columns are.
 struct Columns {

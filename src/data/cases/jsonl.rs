@@ -12,12 +12,12 @@ use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
 use super::case::{Case, ImageSource, InputProblem, ProblemScope, Response};
-use super::draft::{Draft, Drafts};
-use super::ident::{id_in_broken, id_text, kind};
-use super::labels;
 use super::lines::Lines;
 use super::python_json;
-use crate::support::files::regular;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_in_broken, id_text, kind};
+use crate::data::cases::case_labels;
+use crate::support::files::regular_file;
 
 /// The cases of a file. Image paths are relative to it.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
@@ -54,7 +54,7 @@ pub(super) fn count(path: &Path) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    regular::open(path).with_context(|| {
+    regular_file::open(path).with_context(|| {
         format!(
             "cases file {} cannot be opened\nhint: check the path and who may read it",
             path.display()
@@ -161,7 +161,8 @@ fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, Str
     match (name, value) {
         ("labels" | "meta", Value::Null) => Ok(None),
         ("labels", value) => {
-            let labels = labels::parse(value).map_err(|fault| labels::left_out(&fault))?;
+            let labels =
+                case_labels::parse(value).map_err(|fault| case_labels::left_out(&fault))?;
             case.labels = Some(labels);
             Ok(None)
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// What is at a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<SourceLayout
 
 fn file(path: &Path) -> Result<SourceLayout> {
     // Before the name decides: a pipe may be called `cases.jsonl`.
-    regular::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    regular_file::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("jsonl" | "ndjson") => Ok(SourceLayout::Cases(path.to_path_buf())),
@@ -69,7 +69,7 @@ fn file(path: &Path) -> Result<SourceLayout> {
 fn sniff(path: &Path) -> Result<Option<SourceLayout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
-    let file = regular::open(path).with_context(unreadable)?;
+    let file = regular_file::open(path).with_context(unreadable)?;
     file.take(1 << 16)
         .read_to_end(&mut start)
         .with_context(unreadable)?;
@@ -96,7 +96,8 @@ fn folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     ] {
         let file = path.join(name);
         if file.exists() {
-            regular::check(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            regular_file::check(&file)
+                .with_context(|| format!("{} cannot be read", file.display()))?;
             return Ok(layout(file));
         }
     }
@@ -189,7 +190,7 @@ fn nothing(path: &Path) -> anyhow::Error {
 /// them for trainers.
 fn holds_preferences(file: &Path) -> bool {
     let mut line = String::new();
-    let first = regular::open(file)
+    let first = regular_file::open(file)
         .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
     let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
     first.is_ok()

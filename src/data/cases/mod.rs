@@ -7,34 +7,34 @@
 //! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) makes drafts; one
 //! `draft::CaseAssembler` makes cases of them by the same rules for all.
 
-mod answer;
-mod answers;
+mod answer_index;
+mod answer_line;
+mod answer_matches;
 mod case;
+mod case_assembler;
+mod case_id;
+mod case_labels;
 mod case_line;
 mod csv;
-mod draft;
-mod elements;
-mod guard;
-mod hub;
-mod ident;
+mod csv_rows;
+mod hub_parquet;
+mod json_array;
 mod jsonl;
-mod labels;
 mod layout;
 mod lines;
-mod loose;
-mod met;
+mod panic_guard;
 mod parquet;
 mod python_json;
-mod rows;
+mod removed_responses;
 mod slake;
 mod source;
-mod unusable;
+mod unusable_lines;
 mod vqa_rad;
 
-pub(crate) use ident::{id_text, kind};
-pub(crate) use labels::parse as parse_labels;
+pub(crate) use crate::data::cases::case_id::{id_text, kind};
+pub(crate) use crate::data::cases::case_labels::parse as parse_labels;
+pub(crate) use crate::data::cases::csv_rows::CsvSheet;
 pub(crate) use lines::Lines;
-pub(crate) use rows::CsvSheet;
 pub(crate) use source::root;
 
 pub use case::{

@@ -16,8 +16,8 @@ use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::guard::guard;
-use crate::support::files::regular;
+use crate::data::cases::panic_guard::guard;
+use crate::support::files::regular_file;
 
 /// Rows are read in groups of this many, to hold few images at a time.
 const BATCH: usize = 16;
@@ -56,7 +56,8 @@ impl VqaRows {
     /// If it is not a Parquet file, or has other columns.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
-        let opened = regular::open(path).with_context(|| format!("{} cannot be opened", name()))?;
+        let opened =
+            regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
         let file = guard(|| SerializedFileReader::new(opened))
             .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
         let leaves = leaves(&file).with_context(name)?;

@@ -8,11 +8,12 @@ use acem3_vision::View;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::answers::AnswerIndex;
 use super::case::{Case, InputProblem, ProblemScope};
-use super::draft::{CaseAssembler, Drafts};
 use super::layout::{self, SourceLayout, recognise};
-use super::{csv, hub, jsonl, slake, vqa_rad};
+use super::{csv, jsonl, slake, vqa_rad};
+use crate::data::cases::answer_index::AnswerIndex;
+use crate::data::cases::case_assembler::{CaseAssembler, Drafts};
+use crate::data::cases::hub_parquet;
 
 /// A case, or why there is none.
 pub type CaseResult = Result<Case, InputProblem>;
@@ -251,13 +252,17 @@ fn drafts(
             vec![file.clone()],
             slake::drafts(file, options.lang)?,
         ),
-        SourceLayout::Hub(shards) => (SourceKind::Parquet, shards.clone(), hub::drafts(shards)?),
+        SourceLayout::Hub(shards) => (
+            SourceKind::Parquet,
+            shards.clone(),
+            hub_parquet::drafts(shards)?,
+        ),
     })
 }
 
 fn count(layout: &SourceLayout, options: &SourceOptions, files: &[PathBuf]) -> Result<Option<u64>> {
     if let SourceLayout::Hub(shards) = layout {
-        return hub::count(shards).map(Some);
+        return hub_parquet::count(shards).map(Some);
     }
     let small = |file: &PathBuf| {
         file.metadata()
@@ -273,7 +278,7 @@ fn count(layout: &SourceLayout, options: &SourceOptions, files: &[PathBuf]) -> R
         SourceLayout::Slake(file) => slake::drafts(file, options.lang)?
             .filter(|draft| draft.as_ref().map_or(true, |draft| draft.wanted))
             .count() as u64,
-        SourceLayout::Hub(shards) => hub::count(shards)?,
+        SourceLayout::Hub(shards) => hub_parquet::count(shards)?,
     }))
 }
 

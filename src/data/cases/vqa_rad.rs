@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::case::{Case, ImageSource, InputProblem};
-use super::draft::{Draft, Drafts};
-use super::elements::{NumberedRow, rows};
-use super::ident::{id_text, kind};
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_text, kind};
+use crate::data::cases::json_array::{NumberedRow, rows};
 
 /// One row of the release; only what is used.
 #[derive(Clone, Debug, Deserialize)]

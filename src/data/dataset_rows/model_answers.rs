@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::agree::agrees;
-use super::real::ImagePool;
-use super::terms::yes_no;
 use crate::data::cases;
 use crate::data::cases::{Case, ImageSource, Response, SourceOptions};
+use crate::data::dataset_rows::answer_terms::yes_no;
+use crate::data::dataset_rows::dataset_items::ImagePool;
+use crate::data::dataset_rows::reference_match::agrees;
 
 /// Two models' answers to a closed question, of which exactly one agrees with the reference.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use image::{ExtendedColorType, ImageEncoder as _};
 
 use crate::data::cases::ImageSource;
 use crate::support::digest::Digest;
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// How many images are kept.
 const KEPT: usize = 4;
@@ -182,7 +182,7 @@ impl ImageReader {
             }
             _ => format!("cannot be read: {error}"),
         };
-        let file = regular::open(path).map_err(told)?;
+        let file = regular_file::open(path).map_err(told)?;
         let (length, most) = (
             file.metadata().map_err(told)?.len(),
             self.limits.bytes as u64,

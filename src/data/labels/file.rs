@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::column::LabelColumn;
 use super::entry::{LabelEntry, LabelValue, ONE_RATER, entries};
-use super::own;
+use super::record_labels;
 use crate::data::cases::{CsvSheet, Lines, id_text, kind, parse_labels};
-use crate::support::files::{formula, regular};
+use crate::support::files::{csv_formula, regular_file};
 
 /// How a label file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +131,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, formula::bare(text).to_owned()));
+            cells.push((column.clone(), name, csv_formula::bare(text).to_owned()));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);
@@ -205,7 +205,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
 }
 
 fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
-    let opened = regular::open(path)
+    let opened = regular_file::open(path)
         .with_context(|| format!("labels {} cannot be opened", path.display()))?;
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
@@ -280,5 +280,5 @@ fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>,
         "labels without the models they are about\n\
          hint: add \"models\": [\"a\", \"b\"], in the order of the scores",
     )?;
-    own::spread(line, &case, &rater, (&models, &labels))
+    record_labels::spread(line, &case, &rater, (&models, &labels))
 }

@@ -6,12 +6,12 @@
 mod column;
 mod entry;
 mod file;
-mod own;
+mod record_labels;
 mod target;
 mod vote;
 
+pub use crate::data::labels::record_labels::own;
 pub use entry::{LabelEntry, LabelValue, ONE_RATER};
 pub use file::{LabelFile, LabelOptions, read};
-pub use own::own;
 pub use target::ScoreTarget;
 pub use vote::Vote;

@@ -1,9 +1,9 @@
 //! What a response asserts, set against what is true.
 
-use super::dice::RandomChoice;
 use super::fact::Fact;
 use super::question::{Question, QuestionKind};
 use super::scene::Scene;
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a response asserts in answer to a question, whoever wrote it: a phantom's answer, or a
 /// real data set's ("The liver is on the left.", short "left", truth "right").

@@ -1,7 +1,7 @@
 //! One thing that can be said of a scene, in words.
 
-use super::dice::RandomChoice;
 use super::scene::{LesionSide, LesionSize, LesionTone, PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a question can ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

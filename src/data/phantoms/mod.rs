@@ -5,19 +5,20 @@
 //! rule, a judge that does not look at the image is found out. Everything is a pure function of
 //! a seed and an index, with the same bytes on every platform.
 
+pub mod case_folder;
 mod claim;
-mod dice;
+pub mod defect_table;
 mod draw;
 mod fact;
-mod place;
+mod lesion_layout;
 mod question;
+mod random_choice;
 mod response;
+pub mod response_writer;
 pub mod rules;
 mod scene;
-pub mod style;
-pub mod table;
-pub mod write;
 
+pub use crate::data::phantoms::response_writer::{ExactRating, WrittenResponse};
 pub use claim::Claim;
 pub use draw::draw;
 pub use fact::{Concern, Fact};
@@ -26,7 +27,6 @@ pub use rules::Defect;
 pub use scene::{
     Attributes, Lesion, LesionSide, LesionSize, LesionTone, PhantomKind, SIDE, Scene, scene,
 };
-pub use style::{ExactRating, WrittenResponse};
 
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;
@@ -85,7 +85,11 @@ fn words(
     (seed, index): (u64, u64),
     mix: FactMix,
 ) -> (Question, [WrittenResponse; 2], ChaCha8Rng) {
-    let mut rng = dice::dice(seed, index, u64::from_le_bytes(*b"words\0\0\0"));
+    let mut rng = crate::data::phantoms::random_choice::dice(
+        seed,
+        index,
+        u64::from_le_bytes(*b"words\0\0\0"),
+    );
     let question = Question::any(scene, &mut rng);
     let responses = response::pair(scene, &question, mix, &mut rng);
     (question, responses, rng)

@@ -1,9 +1,9 @@
 //! The questions that can be asked about a scene, and their right answers.
 
 use super::claim;
-use super::dice::RandomChoice;
 use super::fact::{Concern, Fact};
 use super::scene::{PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use super::claim::{self, FactErrors};
-use super::dice::RandomChoice;
 use super::fact::Fact;
 use super::question::Question;
 use super::rules::Defect;
 use super::scene::Scene;
-use super::style::{self, WrittenResponse};
-use super::table::RULES;
+use crate::data::phantoms::defect_table::RULES;
+use crate::data::phantoms::random_choice::RandomChoice;
+use crate::data::phantoms::response_writer;
+use crate::data::phantoms::response_writer::WrittenResponse;
 
 /// Share of pairs of equal quality by construction.
 const TWINS: f32 = 0.06;
@@ -160,7 +161,7 @@ fn respond(
     rng: &mut impl RandomChoice,
 ) -> WrittenResponse {
     let claim = claim::claim(question, scene, &plan.facts, plan.partly, rng);
-    style::write(&claim, &plan.defects, rng)
+    response_writer::write(&claim, &plan.defects, rng)
 }
 
 /// A fault that is drawn by lot: a family of defects, or leaving out one of two concerns.

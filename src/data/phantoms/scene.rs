@@ -1,7 +1,7 @@
 //! What a phantom shows: the kind of image and its lesions, before a pixel is drawn.
 
-use super::dice::{RandomChoice, dice};
-use super::place;
+use crate::data::phantoms::lesion_layout;
+use crate::data::phantoms::random_choice::{RandomChoice, dice};
 
 /// The side of a phantom image in pixels.
 pub const SIDE: u32 = 128;
@@ -266,8 +266,8 @@ pub fn scene(seed: u64, index: u64) -> Scene {
     } else {
         LesionTone::Dark
     };
-    let lesions = place::lesions(
-        &place::LesionLayout {
+    let lesions = lesion_layout::lesions(
+        &lesion_layout::LesionLayout {
             kind,
             frame,
             count,

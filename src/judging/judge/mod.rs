@@ -1,6 +1,6 @@
 //! What the run asks of a judge, whoever it is: the panel, or the scripted one of the tests.
 
-pub mod judgement;
+pub mod recorded_verdict;
 pub mod scripted;
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
-use crate::judging::key::Provenance;
+use crate::judging::provenance::Provenance;
 
 /// One pair of responses of a case, ready for the judge.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use anyhow::bail;
 
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::key::Provenance;
+use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
 /// A response with this text in it does not fit into the scripted judge's context.

@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 
 use serde::Serialize;
 
-use super::group::{TrunkGroup, together, trunk_layers};
 use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::definition::{MEMBERS, PanelDefinition};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::{Member, VisionSetup};
-use crate::checkpoints::panel::recipe::{MEMBERS, PanelDefinition};
-use crate::checkpoints::store::store::TensorIdentity;
-use crate::judging::key::judge_digest;
+use crate::checkpoints::store::tensor_store::TensorIdentity;
+use crate::judging::panel::trunk_group::{TrunkGroup, together, trunk_layers};
+use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
 
 /// A panel's parts.

@@ -7,9 +7,9 @@ use crate::support::device::Placement;
 use acem3_experts::generate::Settings;
 use anyhow::Result;
 
-use super::group::{TrunkGroup, together};
+use crate::checkpoints::panel::definition::{PanelDefinition, PromptConfig};
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::recipe::{PanelDefinition, PromptConfig};
+use crate::judging::panel::trunk_group::{TrunkGroup, together};
 
 /// A loaded panel.
 pub struct Panel {

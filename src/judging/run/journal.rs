@@ -3,7 +3,7 @@
 //! The finished file has one record per pair in the order of the input, the same bytes whether
 //! the run was interrupted or not. Resuming therefore *replays*: the records that are there are
 //! compared, line by line, with what the input asks for, and the first line that would differ
-//! ends the replay. What follows it is set aside (see [`crate::judging::run::aside`]) and the file is cut there;
+//! ends the replay. What follows it is set aside (see [`crate::judging::run::superseded`]) and the file is cut there;
 //! from then on records are appended, and verdicts that were set aside are used again wherever
 //! their key fits. A replay holds one line in memory, however long the file is.
 
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::judging::key::{Provenance, judge_digest};
-use crate::judging::run::aside::SupersededRecords;
+use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::manifest;
 use crate::judging::run::record::{Record, RecordOutcome, SCHEMA};
 use crate::judging::run::replay::Replay;
-use crate::judging::run::torn;
+use crate::judging::run::superseded::SupersededRecords;
+use crate::judging::run::torn_line;
 use crate::support::digest::Digest;
 use crate::support::files::folder::{FolderLock, unused};
 use crate::support::terminal::exit::EngineFailure;
@@ -65,7 +65,7 @@ impl Journal {
             &Replay::open(&path).with_context(place)?.line,
             provenance,
         )?;
-        let torn = torn::cut(&mut file).with_context(place)?;
+        let torn = torn_line::cut(&mut file).with_context(place)?;
         let replay = Replay::open(&path).with_context(place)?;
         let aside = SupersededRecords::open(folder)?;
         Ok(Self {
@@ -211,9 +211,9 @@ mod tests {
     use super::*;
     use crate::data::cases::UnscoredReason;
     use crate::judging::judge::Unscored;
-    use crate::judging::key::pair_key;
-    use crate::judging::run::aside::ASIDE;
+    use crate::judging::provenance::pair_key;
     use crate::judging::run::record::RecordSubject;
+    use crate::judging::run::superseded::ASIDE;
 
     fn provenance() -> Provenance {
         [("panel".to_owned(), "p".to_owned())].into()

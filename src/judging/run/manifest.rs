@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoints::hub::HubStamp;
 use crate::data::cases::{SourceKind, UnscoredReason};
 use crate::judging::judge::Judge;
-use crate::judging::key::{Provenance, judge_digest};
+use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::tally::Tally;
 use crate::support::digest::Digest;

@@ -3,18 +3,19 @@
 //! At most one batch, and the records that wait for it, are in memory. A case that cannot be
 //! judged becomes a record that says why; only a judge that fails as a whole ends the run.
 
-pub mod aside;
-pub mod causes;
 pub mod journal;
 pub mod manifest;
 pub mod output;
 pub mod pairs;
+mod pending;
 pub mod record;
 pub mod records;
 pub mod replay;
-mod slot;
+pub mod summary;
+pub mod superseded;
 pub mod tally;
-pub mod torn;
+pub mod torn_line;
+pub mod unscored_causes;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -25,20 +26,20 @@ use anyhow::{Context, ensure};
 
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
 use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative};
-use crate::judging::judge::judgement::RecordedVerdict;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::key::{judge_digest, pair_key};
-use crate::judging::run::aside::ASIDE;
+use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
 use crate::judging::run::pairs::{lost_pairs, pairs};
+use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
+use crate::judging::run::superseded::ASIDE;
 use crate::judging::run::tally::{Origin, Tally};
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::EngineFailure;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::printable;
-use slot::{PendingOutcome, PendingRecord, RecordBoundary};
 
 /// A batch is closed early when its images hold so many pixels, whatever its size.
 const BATCH_PIXELS: u64 = 64 << 20;

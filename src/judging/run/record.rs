@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
 use crate::judging::judge::Unscored;
-use crate::judging::judge::judgement::RecordedVerdict;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
 
 /// The version of the record's form. Fields are added, never renamed.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use acem3_experts::Aspect;
 
-use crate::judging::judge::judgement::{PairOrder, RecordedVerdict};
-use crate::judging::run::causes::Causes;
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::record::{Record, RecordOutcome};
+use crate::judging::run::unscored_causes::Causes;
 
 /// The counts and sums of a run.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Whether one rating goes up with another: Pearson, Spearman and Kendall's tau-b.
 
-use super::cells::ContingencyTable;
+use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
 
 /// Pearson's product-moment correlation, −1 to 1.

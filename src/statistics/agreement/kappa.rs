@@ -1,6 +1,6 @@
 //! Cohen's kappa: agreement beyond what the two raters' habits alone would give.
 
-use super::cells::ContingencyTable;
+use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// How much a disagreement counts.

@@ -1,7 +1,7 @@
 //! Ratings of things by any number of raters, some of which may be missing.
 
-use super::cells::levels;
 use super::fleiss::raters;
+use crate::statistics::agreement::contingency::levels;
 use crate::statistics::undefined::{Defined, Undefined};
 
 /// For each thing rated (a unit): who rated it, and how.

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::linear::solve;
+use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// How often each of several models won against, and tied with, each other.

@@ -3,7 +3,7 @@
 //! An outcome of one half, a tie, counts as half a success and half a failure: the quasi-likelihood of a
 //! binomial family, as statsmodels' `GLM` takes it.
 
-use super::linear::solve;
+use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// Newton's method needs fewer than ten steps where there is an end.

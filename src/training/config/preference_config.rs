@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::training::preferences::data::Negative;
-use crate::training::stages::rows::ActivationDtype;
+use crate::training::stages::activation_file::ActivationDtype;
 use crate::training::stages::stage::VALIDATION_AT;
 
 /// Right evaluations, each beside a worse one: drawn once, and gone through in every epoch.

@@ -8,10 +8,10 @@ use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::preference_config::PreferenceConfig;
-use crate::checkpoints::panel::recipe::MEMBERS;
-use crate::training::preferences::contrast::RewardTokenRole;
+use crate::checkpoints::panel::definition::MEMBERS;
 use crate::training::preferences::data::REWARD_TOKENS;
-use crate::training::stages::evaluations::EvaluationConfig;
+use crate::training::preferences::preference_sequence::RewardTokenRole;
+use crate::training::stages::evaluation_set::EvaluationConfig;
 use crate::training::stages::stage::VALIDATION_AT;
 
 /// Most examples of a step: all of them are in memory at once.

@@ -7,15 +7,17 @@
 
 pub mod candidate;
 mod classifier;
+mod encoder_comparison;
 mod features;
-pub mod judged;
-mod labels;
-pub mod memory;
-pub mod probe;
-mod table;
+mod labelled_images;
+pub mod linear_probe;
+pub mod panel_comparison;
+pub mod peak_memory;
 
+pub use crate::training::encoders::encoder_comparison::{
+    EncoderComparison, EncoderRow, NamedProportion,
+};
 pub use candidate::Candidate;
-pub use table::{EncoderComparison, EncoderRow, NamedProportion};
 
 use std::path::PathBuf;
 

@@ -6,13 +6,13 @@ use acem3_vision::{DecodedImage, Limits, decode};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::lesson::MemberCompletion;
 use super::review::PairId;
 use crate::data::images::png;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::folder_of;
 use crate::support::files::folder::make;
-use crate::support::files::whole_file;
+use crate::training::introspection::completion::MemberCompletion;
 use crate::training::preferences::data::{evaluations, numbered, whole_images};
 
 /// The folder of images, beside the files of evaluations.
@@ -138,7 +138,7 @@ impl EvaluationData {
         if !path.exists() {
             make(&self.folder.join(IMAGES))?;
             let bytes = png(image).with_context(|| path.display().to_string())?;
-            whole_file::write(&path, &bytes)?;
+            atomic_file::write(&path, &bytes)?;
         }
         Ok(name)
     }

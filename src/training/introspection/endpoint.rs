@@ -11,10 +11,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::chat::ChatClient;
-use super::suggestion::MisjudgedPair;
 use crate::data::images::png;
-use crate::judging::judge::judgement::RecordedVerdict;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::training::introspection::adviser::MisjudgedPair;
+use crate::training::introspection::chat_client::ChatClient;
 use crate::training::preferences::data::prompt_text;
 
 /// A model that evaluates pairs when asked.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
-use crate::support::terminal::grid::Table;
+use crate::support::terminal::table::Table;
 use crate::training::measurement::Proportion;
 
 /// What one round amounts to.

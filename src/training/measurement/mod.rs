@@ -3,8 +3,8 @@
 
 mod interval;
 mod report;
-pub(crate) mod sets;
-pub(crate) mod trial;
+pub(crate) mod test_pair;
+pub(crate) mod test_sets;
 
 pub use interval::{Proportion, share};
 pub use report::{MeasurementReport, SetResults};
@@ -22,8 +22,8 @@ use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::duration;
 use crate::support::text::plural;
-use sets::{KnownOrder, TestSet};
-use trial::{ImageCondition, TestPair};
+use crate::training::measurement::test_pair::{ImageCondition, TestPair};
+use crate::training::measurement::test_sets::{KnownOrder, TestSet};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub fn measure(
     interrupt: &Interrupt,
     say: &dyn Fn(&str),
 ) -> Result<MeasurementReport> {
-    let sets = sets::sets(plan)?;
+    let sets = crate::training::measurement::test_sets::sets(plan)?;
     if sets.is_empty() {
         bail!(
             "there is nothing to measure\n\
@@ -72,7 +72,9 @@ pub fn measure(
             if view != ImageCondition::Own && !plan.blinded {
                 continue;
             }
-            if view == ImageCondition::Exchanged && !trial::can_exchange(&set.trials) {
+            if view == ImageCondition::Exchanged
+                && !crate::training::measurement::test_pair::can_exchange(&set.trials)
+            {
                 say(&format!(
                     "{}: one image alone, none to exchange it with",
                     set.name
@@ -94,7 +96,12 @@ pub fn measure(
                 }
                 Ok(())
             };
-            let verdicts = trial::judge(judge, &set.trials, view, &progress)?;
+            let verdicts = crate::training::measurement::test_pair::judge(
+                judge,
+                &set.trials,
+                view,
+                &progress,
+            )?;
             let judged = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
             let n = plural(judged as u64, "pair");
             say(&format!("{}, {name} image: {n} judged", set.name));

@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
-use super::trained::MemberState;
-use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::definition::MEMBERS;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::safetensors::write as write_tensors;
-use crate::support::files::whole_file;
-use crate::training::config::config::TrainConfig;
+use crate::support::files::atomic_file;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::stages::member_state::MemberState;
 
 /// The file of what all members share.
 const TRUNK: &str = "trunk.safetensors";
@@ -63,7 +63,7 @@ pub(crate) fn export(
     let text =
         toml::to_string_pretty(&spec(config, trained)).context("cannot write the panel's file")?;
     let path = folder.join(PANEL_FILE);
-    whole_file::write(&path, text.as_bytes())
+    atomic_file::write(&path, text.as_bytes())
 }
 
 /// Whether two tensors are the same in shape, type and every value.

@@ -9,11 +9,11 @@ use acem3_experts::prompt::{Layout, Piece};
 use acem3_experts::train::{Observer, Student, weight_names};
 use anyhow::{Result, bail};
 
-use super::evaluations::EvaluationSet;
-use super::practice::StageContext;
-use crate::training::config::source::PreferenceSource;
+use crate::training::config::preference_source::PreferenceSource;
 use crate::training::config::stage_config::{StageConfig, StageKind};
 use crate::training::preferences::data::prompt_text;
+use crate::training::stages::evaluation_set::EvaluationSet;
+use crate::training::stages::task::StageContext;
 
 /// Refuses the first stage that cannot be run.
 ///

@@ -17,16 +17,16 @@ use anyhow::{Context, Result, bail};
 use candle::Var;
 use serde::{Deserialize, Serialize};
 
-use super::evaluations::EvaluationSet;
-use super::kept::rows_file;
-use super::metrics::{MetricsWindow, MetricsWriter, in_words, share};
-use super::practice::{AttributeTask, SftTask, StageContext, TrainingTask};
-use super::rows::index_path;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::training::config::precision::Precision;
 use crate::training::config::stage_config::{StageKind, checkpoint};
-use crate::training::preferences::preferring::DpoTask;
-use crate::training::preferences::stored::PreferenceCache;
+use crate::training::preferences::dpo_task::DpoTask;
+use crate::training::preferences::preference_cache::PreferenceCache;
+use crate::training::stages::activation_file::index_path;
+use crate::training::stages::evaluation_set::EvaluationSet;
+use crate::training::stages::frozen_cache::rows_file;
+use crate::training::stages::step_metrics::{MetricsWindow, MetricsWriter, in_words, share};
+use crate::training::stages::task::{AttributeTask, SftTask, StageContext, TrainingTask};
 
 /// How often a checkpoint is written.
 const SAVE: Duration = Duration::from_mins(3);
@@ -335,7 +335,7 @@ impl StageRun<'_> {
             course.best = Some(best);
             let values = course.trainer.optimizer.values()?;
             save_checkpoint(&self.file(BEST), values, None)?;
-            whole_file::write(&self.file(BEST_OF), &serde_json::to_vec(&best)?)?;
+            atomic_file::write(&self.file(BEST_OF), &serde_json::to_vec(&best)?)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 
 use super::layer::Sizes;
-use crate::checkpoints::published::fields::ConfigFields;
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Fields that change nothing of what is computed here, or that belong to heads that are left out.
 const IGNORED: [&str; 27] = [

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::checkpoints::hub;
 use crate::checkpoints::hub::{HubFlags, HubStamp, Wanted};
 use crate::checkpoints::published;
-use crate::checkpoints::store::weights::Checkpoint;
+use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 
 const CONFIG: &str = "config.json";

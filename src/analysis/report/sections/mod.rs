@@ -1,16 +1,16 @@
 //! The report in words, tables and charts.
 
-mod labels;
-mod leanings;
+mod bias;
+mod label_agreement;
 mod models;
 mod summary;
 
 use super::browser::CaseBrowser;
-use super::figures::ReportData;
-use super::judged::JudgeReport;
 use super::section::{ReportSection, SectionBlock};
 use crate::analysis::agreement::TableSection;
-use crate::support::terminal::grid::Table;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::support::terminal::table::Table;
 
 /// All sections but the browser of cases.
 pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
@@ -19,15 +19,17 @@ pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection
         models::models(report),
         models::scores(report),
         models::distributions(report),
-        labels::agreement(report),
+        crate::analysis::report::sections::label_agreement::agreement(report),
     ]);
     if report.several() {
-        all.push(labels::judges(report));
+        all.push(crate::analysis::report::sections::label_agreement::judges(
+            report,
+        ));
     }
     all.extend([
-        leanings::bias(report),
-        leanings::subgroups(report),
-        leanings::disputed(report, browser),
+        crate::analysis::report::sections::bias::bias(report),
+        crate::analysis::report::sections::bias::subgroups(report),
+        crate::analysis::report::sections::bias::disputed(report, browser),
         method(report),
     ]);
     all

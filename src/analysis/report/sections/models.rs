@@ -1,17 +1,17 @@
 //! The models: ranks, mean scores and how the scores are distributed.
 
-use super::super::figures::ReportData;
 use super::super::histogram::BINS;
-use super::super::judged::JudgeReport;
 use super::super::scores::{MeanScore, ModelScores};
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
 use crate::analysis::agreement::TableSection;
 use crate::analysis::calibration::of_means;
 use crate::analysis::ranking::RankedModel;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
 use crate::data::labels::ScoreTarget;
 use crate::support::chart::{Axis, Chart, ChartMark};
-use crate::support::terminal::grid::Table;
+use crate::support::terminal::table::Table;
 
 pub(super) fn models(report: &ReportData) -> ReportSection {
     each(report, ["models", "Models"], |section, judge| {

@@ -1,13 +1,13 @@
 //! What a person wants to know first, in sentences.
 
-use super::super::figures::ReportData;
-use super::super::judged::JudgeReport;
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
 use crate::analysis::agreement::{Agreement, Statistic};
 use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
-use crate::judging::summary::reason_name;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::judging::run::summary::reason_name;
 use crate::statistics::Estimate;
 use crate::support::text::plural;
 

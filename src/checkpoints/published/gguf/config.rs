@@ -7,8 +7,8 @@ use candle::Tensor;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::decoder::{DecoderFamily, decoder as described};
-use super::super::fields::ConfigFields;
 use crate::checkpoints::gguf::{Header, Value};
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Keys of the metadata that mean what a field of a `config.json` means, and whether they have to be
 /// there.

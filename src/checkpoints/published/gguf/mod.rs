@@ -1,7 +1,7 @@
 //! A language model in one GGUF file: configuration, tokenizer and weights.
 
 mod config;
-mod names;
+mod tensor_names;
 mod tokenizer;
 
 #[cfg(test)]
@@ -14,11 +14,12 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
-use super::{CheckpointSource, names as published};
+use super::CheckpointSource;
 use crate::checkpoints::gguf;
 use crate::checkpoints::gguf::{Header, TensorPlacement};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
-use crate::checkpoints::store::weights::{Checkpoint, WeightFiles};
+use crate::checkpoints::published::tensor_names as published;
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::digest::Digest;
 
 /// The dialogue of a model of which nobody says how it is spoken to, as for other checkpoints of
@@ -39,14 +40,18 @@ pub(super) fn load(
     let tokenizer = member_tokenizer(&header, decoder.vocab_size, file.clone())?;
     let opened = library.of_gguf(path, |info| {
         Ok(TensorPlacement {
-            name: names::ours(&info.name),
-            heads: names::rearranged(&info.name, architecture, &decoder),
+            name: crate::checkpoints::published::gguf::tensor_names::ours(&info.name),
+            heads: crate::checkpoints::published::gguf::tensor_names::rearranged(
+                &info.name,
+                architecture,
+                &decoder,
+            ),
         })
     })?;
     let mut weights = Checkpoint::of_member(name);
     let mut factors = None;
     for (tensor, stored) in &opened.1 {
-        if tensor == names::ROPE_FACTORS {
+        if tensor == crate::checkpoints::published::gguf::tensor_names::ROPE_FACTORS {
             factors = Some(stored.values.clone());
         } else {
             weights.add(tensor, stored.clone())?;

@@ -14,7 +14,7 @@ use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::published::tests::{assert_near, greedy, numbers};
-use crate::checkpoints::store::weights::WeightFiles;
+use crate::checkpoints::store::weight_files::WeightFiles;
 
 const FILES: [&str; 4] = ["llama-f16", "llama-k", "llama-q8_0", "qwen2-k"];
 

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use candle::{DType, Device, Tensor};
 
-use super::places::logits;
 use super::{distance, golden, looked, member_of, numbers};
+use crate::checkpoints::published::tests::devices::logits;
 use crate::support::device::Placement;
-use crate::training::encoders::memory::{forget_peak, peak};
+use crate::training::encoders::peak_memory::{forget_peak, peak};
 
 /// Runs the script, and gives what it prints.
 fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {

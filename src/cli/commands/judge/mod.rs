@@ -1,7 +1,7 @@
 //! `acem3 judge`: a folder of images, questions and answers in, verdicts out.
 
-mod ending;
-mod notes;
+mod exit;
+mod warnings;
 
 use std::fs;
 use std::time::Instant;
@@ -14,16 +14,16 @@ use crate::data::cases;
 use crate::data::cases::CaseSource;
 use crate::support::terminal::verbosity::Verbosity;
 
-use crate::cli::commands::seat::load_judge;
+use crate::cli::commands::load_judge::load_judge;
 use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
-use crate::judging::run::aside::ASIDE;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::output::{abandon, holds_records};
+use crate::judging::run::summary::Summary;
+use crate::judging::run::superseded::ASIDE;
 use crate::judging::run::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
-use crate::judging::summary::Summary;
 use crate::support::files::folder::{make, unused};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -82,7 +82,7 @@ impl JudgeRun<'_> {
     /// Judges all cases and ends the run. `there` says whether its folder was there before it.
     fn hold(mut self, there: bool) -> anyhow::Result<Exit> {
         let args = self.args;
-        notes::before(&self.progress, &self.source, args);
+        crate::cli::commands::judge::warnings::before(&self.progress, &self.source, args);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
@@ -105,8 +105,15 @@ impl JudgeRun<'_> {
         }
         self.tell(&tally, seconds);
         let records = self.journal.path();
-        ending::print(args, &Summary::of(&tally, self.judge.name(), records))?;
-        Ok(ending::exit(args, &tally.counts, &self.progress))
+        crate::cli::commands::judge::exit::print(
+            args,
+            &Summary::of(&tally, self.judge.name(), records),
+        )?;
+        Ok(crate::cli::commands::judge::exit::exit(
+            args,
+            &tally.counts,
+            &self.progress,
+        ))
     }
 
     /// Whether the run went through all cases, or why it could not; and what it counted.
@@ -133,8 +140,8 @@ impl JudgeRun<'_> {
         self.progress.end();
         let outcome = match outcome {
             Ok(true) => {
-                notes::after(&self.progress, &self.source, args);
-                ending::check_any(args, &tally).map(|()| true)
+                crate::cli::commands::judge::warnings::after(&self.progress, &self.source, args);
+                crate::cli::commands::judge::exit::check_any(args, &tally).map(|()| true)
             }
             other => other,
         };

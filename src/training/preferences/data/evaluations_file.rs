@@ -6,8 +6,8 @@ use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::line::{image, member, prompt, read_lines};
 use crate::support::digest::Digest;
+use crate::training::preferences::data::jsonl_line::{image, member, prompt, read_lines};
 
 /// A prompt with the evaluation that follows it.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::REWARD_TOKENS;
 use super::negative::{EvaluationRatings, Negative, negative};
-use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::{list, make};
-use crate::support::files::whole_file;
 
 pub(super) const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
@@ -129,7 +129,7 @@ impl<'a> PreferenceFolder<'a> {
 
     /// Writes them, last and whole: where the file is, the images are.
     pub(super) fn finish(self) -> Result<WrittenCounts> {
-        whole_file::write(&self.plan.out.join(FILE), self.lines.as_bytes())?;
+        atomic_file::write(&self.plan.out.join(FILE), self.lines.as_bytes())?;
         Ok(self.written)
     }
 }
@@ -164,5 +164,5 @@ fn make_room(out: &Path) -> Result<()> {
     }
     make(&images)?;
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
-    whole_file::write(&out.join(FILE), b"")
+    atomic_file::write(&out.join(FILE), b"")
 }

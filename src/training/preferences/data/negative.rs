@@ -7,7 +7,7 @@ use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::data::phantoms::style::{SHOWN, found};
+use crate::data::phantoms::response_writer::{SHOWN, found};
 
 /// An analysis and a score for each criterion of the first response, then of the second.
 pub(crate) type EvaluationRatings = Vec<(String, u8)>;

@@ -13,12 +13,14 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::contrast::{PreferenceSequence, PreferenceSequenceBuilder};
+use crate::training::preferences::preference_sequence::{
+    PreferenceSequence, PreferenceSequenceBuilder,
+};
 use crate::training::*;
 
-mod given;
-mod halved;
-mod kept;
+mod bf16;
+mod evaluation_file;
+mod frozen_cache;
 mod preflight;
 
 const CONFIG: &str = concat!(
@@ -90,7 +92,7 @@ fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> 
 
 /// The folder of a training that has the tokenizer of the embedded panel.
 fn prepared(config: &TrainConfig, out: &Path) {
-    drop(crate::training::stages::folder::take(config, out).unwrap());
+    drop(crate::training::stages::run_folder::take(config, out).unwrap());
     std::fs::copy(mini(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
 }
 
@@ -274,7 +276,7 @@ fn a_preferred_text_begins_as_it_will_be_judged() {
     let scribe = scribe(&config);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair =
-        crate::training::examples::phantom_lessons::pair(1, 2, &config.processor(), &mut rng)
+        crate::training::examples::phantom_examples::pair(1, 2, &config.processor(), &mut rng)
             .unwrap();
     let counted = |reward| {
         let contrasts = PreferenceSequenceBuilder::new(&scribe, reward).unwrap();
