@@ -102,7 +102,7 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
             num_attention_heads: fields.need("num_attention_heads")?,
             intermediate_size: fields.need("intermediate_size")?,
             hidden_act: match activation(&mut fields, "hidden_act")? {
-                HiddenAct::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
+                Activation::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
                 _ => bert::HiddenAct::Gelu,
             },
             max_position_embeddings: fields.need("max_position_embeddings")?,
