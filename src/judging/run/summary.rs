@@ -171,7 +171,7 @@ impl Summary {
             .map(|(reason, n)| format!("{} {n}", reason.name()))
             .collect();
         let percent = self.counts.unscored_percent();
-        let records = self.counts.due();
+        let records = self.counts.scorable();
         format!(
             "unscored  {all} of {records} ({percent:.1} %): {}",
             reasons.join(", ")
