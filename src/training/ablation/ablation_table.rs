@@ -1,6 +1,5 @@
 //! Means over seeds with their intervals, as Markdown, JSON and a drawing.
 
-
 use serde::Serialize;
 
 use crate::statistics::mean_interval;
