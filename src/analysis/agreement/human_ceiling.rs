@@ -230,7 +230,7 @@ fn over_raters(
     for beside in found {
         let own: Vec<f64> = beside.places.iter().map(|place| weights[*place]).collect();
         let cases: f64 = own.iter().sum();
-        let values = of(&beside.cells.drawn(&own));
+        let values = of(&beside.cells.weighted_table(&own));
         means.resize(values.len(), (0.0, 0.0, None));
         for (value, (sum, n, reason)) in values.into_iter().zip(&mut means) {
             match value {

@@ -197,7 +197,11 @@ impl TwoRaters {
         ) -> Vec<Defined<f64>>,
     ) -> Vec<Defined<f64>> {
         match &self.0 {
-            Ok(forms) => statistics(&forms.cells.drawn(weights), &forms.units, &forms.rows),
+            Ok(forms) => statistics(
+                &forms.cells.weighted_table(weights),
+                &forms.units,
+                &forms.rows,
+            ),
             Err(reason) => vec![Err(*reason); n],
         }
     }
