@@ -9,7 +9,7 @@ use super::statistic::Statistic;
 use super::units::{LabelledUnits, TargetUnits};
 use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, figures};
 use crate::analysis::agreement::statistic_group::StatisticGroup;
-use crate::analysis::verdicts::{PairVerdict, Verdicts, dimensions, length_bin};
+use crate::analysis::verdicts::{PairVerdict, Verdicts, length_bin, subgroup_fields};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
@@ -185,7 +185,7 @@ struct Subgroup {
 /// All subgroups.
 fn subgroups(verdicts: &[PairVerdict], by: &[String]) -> Result<Vec<Subgroup>> {
     let mut all = Vec::new();
-    let mut fields = dimensions(verdicts);
+    let mut fields = subgroup_fields(verdicts);
     for field in by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {
             let mut known: Vec<&str> = verdicts

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit};
 use crate::analysis::agreement::TableSection;
-use crate::analysis::audit::audit_estimate::AuditEstimate;
+use crate::analysis::audit::result::AuditEstimate;
 use crate::support::terminal::table::Table;
 use crate::support::text::plural;
 

@@ -95,7 +95,7 @@ impl JudgeReport {
             .transpose()?;
         let evidence = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
         let probes = Probe::ALL.into_iter().filter(|p| !p.judges_again());
-        let leanings = probes.map(|probe| evidence.find(probe)).collect();
+        let leanings = probes.map(|probe| evidence.run_probe(probe)).collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),

@@ -32,10 +32,10 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    let kind = ScoreKind::expected_if(args.expected);
+    let kind = ScoreKind::from_flag(args.expected);
     let mut verdicts = read(&args.records, kind, &args.sampling)?;
     if args.round {
-        verdicts.round();
+        verdicts.round_scores();
     }
     let units = labelled(&verdicts, &args.labels, verbosity)?;
     let bootstrap = bootstrap(&args.sampling);
@@ -61,7 +61,7 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
                 ));
             }
             if args.round {
-                other.round();
+                other.round_scores();
             }
             let target = section.target;
             let of = units.targets.get(&target);
