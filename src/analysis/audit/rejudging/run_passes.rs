@@ -147,7 +147,7 @@ fn judge_batch(
 
 fn pass_result(verdict: Result<Verdict, Unscored>, is_perturbed: bool) -> Result<PassResult> {
     let verdict = match verdict {
-        Ok(verdict) => RecordedVerdict::of(&verdict)?,
+        Ok(verdict) => RecordedVerdict::from_verdict(&verdict)?,
         Err(unscored) => return Ok(Err(unscored)),
     };
     Ok(Ok(if is_perturbed {
