@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3::analysis::agreement::join;
+use acem3::analysis::agreement::join_labels;
 use acem3::analysis::audit::{
     AuditCases, AuditRequest, AuditResult, PassSettings, Probe, Threshold, run_passes,
 };
@@ -230,7 +230,7 @@ pub(crate) fn audit_on(
     let path = Path::new("cases");
     let mut images = ImageReader::new(PathBuf::new(), Limits::default());
     let mut subject = AuditCases::new(path, cases, &mut images, judge).unwrap();
-    let units = join(&subject.verdicts, &subject.verdicts.labels, path).ok();
+    let units = join_labels(&subject.verdicts, &subject.verdicts.labels, path).ok();
     subject.join_labels(units.as_ref());
     let plan = subject.plan(&asked);
     let settings = PassSettings {

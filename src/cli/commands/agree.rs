@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{print, tables};
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, TableSection, agreement, compare,
-    join,
+    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, TableSection, agreement,
+    compare_judges, join_labels,
 };
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
@@ -41,8 +41,8 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let bootstrap = bootstrap(&args.sampling);
     let plan = AgreementConfig {
         bootstrap,
-        on: args.on.clone(),
-        by: args.by.clone(),
+        targets: args.on.clone(),
+        group_by: args.by.clone(),
     };
     let labels = args
         .labels
@@ -65,7 +65,7 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
             }
             let target = section.target;
             let of = units.targets.get(&target);
-            of.map(|of| compare((&verdicts, of), &other, target, bootstrap))
+            of.map(|of| compare_judges([&verdicts, &other], of, target, bootstrap))
                 .transpose()?
         }
         _ => None,
@@ -132,7 +132,7 @@ pub(super) fn labelled(
                 verdicts.path.display()
             );
         }
-        return join(verdicts, &verdicts.labels, &verdicts.path);
+        return join_labels(verdicts, &verdicts.labels, &verdicts.path);
     };
     let options = LabelOptions {
         raters: args.raters.clone(),
@@ -150,7 +150,7 @@ pub(super) fn labelled(
     if let Some(beyond) = file.beyond() {
         note(format!("{}: {beyond}", path.display()));
     }
-    let units = join(verdicts, &file.entries, path)?;
+    let units = join_labels(verdicts, &file.entries, path)?;
     if let Some(first) = &units.first_unmatched {
         note(format!(
             "{}: {} of {} labels are about nothing in the records ({first})",

@@ -156,7 +156,7 @@ fn negate(text: &mut WordSequence) -> Option<()> {
         }
     }
     for (index, word) in plain.iter().skip(from) {
-        if let Some((_, affirmed)) = DENIED.iter().find(|(denied, _)| denied == word) {
+        if let Some((_, affirmed)) = NEGATIONS.iter().find(|(negation, _)| negation == word) {
             text.replace_word(*index, affirmed);
             return Some(());
         }

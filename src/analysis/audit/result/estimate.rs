@@ -231,11 +231,11 @@ mod tests {
             IntervalPosition::Below
         );
         assert_eq!(
-            reading(0.5, None).position(0.5, 0.1),
+            estimate(0.5, None).position(0.5, 0.1),
             IntervalPosition::Equivalent
         );
         assert_eq!(
-            reading(1.0, None).position(0.5, 0.1),
+            estimate(1.0, None).position(0.5, 0.1),
             IntervalPosition::Above
         );
         assert_eq!(
@@ -244,7 +244,7 @@ mod tests {
         );
         let few = AuditEstimate {
             images: 3,
-            ..reading(0.5, None)
+            ..estimate(0.5, None)
         };
         assert_eq!(few.position(0.5, 0.1), IntervalPosition::Unclear);
     }

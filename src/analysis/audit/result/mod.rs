@@ -4,7 +4,7 @@ mod audit_result;
 mod estimate;
 mod finding;
 mod measure;
-mod measure_names;
+pub(crate) mod measure_names;
 mod threshold;
 mod trial;
 mod unit;

@@ -69,8 +69,9 @@ pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
     let flips = ClusteredValues::new(evidence.scored().filter_map(|(v, _)| flip(v)));
     let flips = flips.mean(MeasureUnit::Share, evidence.bootstrap);
     let accuracy = |is_first: bool| {
-        let hit = |p: &&Presentation<'_>| Some((p.cluster, p.hit(is_first)?));
-        let values = ClusteredValues::new(labelled.iter().filter_map(hit));
+        let hits = labelled.iter();
+        let hits = hits.filter_map(|p| Some((p.cluster, p.hit(is_first)?)));
+        let values = ClusteredValues::new(hits);
         values.mean(MeasureUnit::Share, evidence.bootstrap)
     };
     let accuracy_first = names::ACCURACY_FIRST.measure(accuracy(true));
