@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3_vision::View;
 use anyhow::{Result, bail};
-use serde::{Deserialize, Serialize};
 
-use super::case::{Case, InputProblem, ProblemScope};
+use super::case::{InputProblem, ProblemScope};
 use super::layout::{self, SourceLayout, recognise};
-use super::source_options::{CaseResult, Lang, SourceKind, SourceOptions};
+use super::source_options::{CaseResult, SourceKind, SourceOptions};
 use super::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::answer_index::AnswerIndex;
 use crate::data::cases::case_assembler::{CaseAssembler, Drafts};
