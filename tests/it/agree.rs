@@ -214,7 +214,10 @@ fn faults_name_the_file_and_the_line() {
         &["line 2", "beauty", "tone_and_empathy"],
     );
     let twice = "case,model,score\nc1,alpha,4\nc1,alpha,3\n";
-    fault(twice, &["line 3", "rated in line 2 too", "column `rater`"]);
+    fault(
+        twice,
+        &["line 3", "already rated in line 2", "column `rater`"],
+    );
     fault(
         "case,model,score\nz1,alpha,4\n",
         &["none of the 1 labels", "case z1", "case c0"],

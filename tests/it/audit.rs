@@ -1,4 +1,4 @@
-//! Audits of judges whose habits are known: each habit is found by its probe, and by no judge without it.
+//! Audits of judges with known biases: the probe of each bias finds it, and an unbiased judge passes.
 
 use acem3::analysis::audit::{
     AuditEstimate, AuditResult, Finding, FindingOutcome, ImagePerturbation, MeasureUnit,
@@ -6,19 +6,19 @@ use acem3::analysis::audit::{
 };
 use acem3::data::cases::Case;
 
-use crate::habits::{Biased, Habit, audit_of, audit_on, cases};
+use crate::audit_probes::{BiasedJudge, KnownBias, audit_of, audit_on, cases};
 
-fn found(audit: &AuditResult, probe: Probe) -> &Finding {
+fn finding_of(audit: &AuditResult, probe: Probe) -> &Finding {
     audit.finding(probe).unwrap()
 }
 
 fn outcome(audit: &AuditResult, probe: Probe) -> FindingOutcome {
-    found(audit, probe).outcome
+    finding_of(audit, probe).outcome
 }
 
 fn value(audit: &AuditResult, probe: Probe, key: &str) -> f64 {
-    let measure = found(audit, probe).measure(key);
-    let measure = measure.unwrap_or_else(|| panic!("{key}: {:?}", found(audit, probe)));
+    let measure = finding_of(audit, probe).measure(key);
+    let measure = measure.unwrap_or_else(|| panic!("{key}: {:?}", finding_of(audit, probe)));
     measure.net().value.unwrap()
 }
 
@@ -26,11 +26,11 @@ fn near(got: f64, want: f64) -> bool {
     (got - want).abs() < 0.02
 }
 
-/// A fair judge has none of the habits, by enough cases to say so.
+/// An unbiased judge passes, with enough cases to conclude so.
 #[test]
-fn an_unbiased_judge_is_acquitted_by_every_probe() {
-    let audit = audit_of(Habit::None);
-    for finding in &audit.probes {
+fn unbiased_judge_passes_every_probe() {
+    let audit = audit_of(KnownBias::None);
+    for finding in &audit.findings {
         let expected = match finding.probe {
             Probe::SelfConsistency => FindingOutcome::NotRun,
             _ => FindingOutcome::Sound,
@@ -40,12 +40,12 @@ fn an_unbiased_judge_is_acquitted_by_every_probe() {
             expected,
             "{}: {}",
             finding.probe.key(),
-            finding.words
+            finding.summary
         );
         assert!(
-            !finding.words.is_empty() && !finding.words.contains("NaN"),
+            !finding.summary.is_empty() && !finding.summary.contains("NaN"),
             "{}",
-            finding.words
+            finding.summary
         );
     }
     assert!(near(value(&audit, Probe::Position, "flip_rate"), 0.0));
@@ -56,47 +56,47 @@ fn an_unbiased_judge_is_acquitted_by_every_probe() {
 }
 
 #[test]
-fn a_preference_for_the_first_place_is_found() {
-    let audit = audit_of(Habit::First);
-    let position = found(&audit, Probe::Position);
+fn position_bias_is_found() {
+    let audit = audit_of(KnownBias::First);
+    let position = finding_of(&audit, Probe::Position);
     assert!(
-        position.words.contains('(') && position.outcome != FindingOutcome::Biased,
+        position.summary.contains('(') && position.outcome != FindingOutcome::Biased,
         "{}",
-        position.words
+        position.summary
     );
-    // A point more does not turn four against one; it moves the scores by one.
+    // A bonus of one point does not change the preference of 4 over 1; it shifts the scores by one.
     assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
-    // The same answer twice does not tie in either presentation, though the combined verdict does.
+    // Identical responses tie in the combined verdict, but in neither presentation.
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Biased);
     assert!(near(
-        found(&audit, Probe::Identical).measures[0]
-            .reading
+        finding_of(&audit, Probe::Identical).measures[0]
+            .estimate
             .value
             .unwrap(),
         1.0
     ));
-    // Where both answers are wrong, the place decides.
-    let hopeless = |mut case: Case| {
+    // If both responses are wrong, the position decides.
+    let both_wrong = |mut case: Case| {
         let side = usize::from(case.responses[0].text.len() > case.responses[1].text.len());
         case.responses[side].text = "Nothing is seen.".to_owned();
         case.responses[1 - side].text = "All is well.".to_owned();
         case
     };
-    let hopeless = cases(24).into_iter().map(hopeless).collect();
-    let mut judge = Biased {
-        habit: Habit::First,
+    let both_wrong = cases(24).into_iter().map(both_wrong).collect();
+    let mut judge = BiasedJudge {
+        bias: KnownBias::First,
         single_order: false,
     };
-    let audit = audit_on(&mut judge, hopeless, Vec::new());
+    let audit = audit_on(&mut judge, both_wrong, Vec::new());
     assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Position, "flip_rate"), 1.0));
     assert!(near(value(&audit, Probe::Position, "accuracy_gap"), 1.0));
 }
 
 #[test]
-fn a_preference_for_length_is_found() {
-    let audit = audit_of(Habit::Long);
+fn verbosity_bias_is_found() {
+    let audit = audit_of(KnownBias::Long);
     assert_eq!(outcome(&audit, Probe::Verbosity), FindingOutcome::Biased);
     assert!(near(
         value(&audit, Probe::Verbosity, "longer_preferred"),
@@ -104,37 +104,43 @@ fn a_preference_for_length_is_found() {
     ));
     assert!(near(value(&audit, Probe::Verbosity, "longer_gap"), 0.5));
     assert!(
-        found(&audit, Probe::Verbosity)
-            .words
+        finding_of(&audit, Probe::Verbosity)
+            .summary
             .starts_with("verbosity bias")
     );
 }
 
 #[test]
-fn a_judge_that_does_not_look_is_blind() {
-    let blind = audit_of(Habit::Blind);
+fn judge_that_ignores_the_image_is_biased() {
+    let blind = audit_of(KnownBias::Blind);
     assert_eq!(outcome(&blind, Probe::Image), FindingOutcome::Biased);
-    assert!(found(&blind, Probe::Image).words.starts_with("BLIND"));
+    let summary = &finding_of(&blind, Probe::Image).summary;
+    assert!(
+        summary.contains("does not change with the image"),
+        "{summary}"
+    );
     assert!(near(value(&blind, Probe::Image, "moved:blank"), 0.0));
     assert_ne!(outcome(&blind, Probe::Errors), FindingOutcome::Sound);
-    // Telling a blank image from a picture is not looking at it; the figures of both are told.
-    let glance = audit_of(Habit::Glance);
+    // A judge that only recognises blank images ignores the content; both changes are reported.
+    let glance = audit_of(KnownBias::Glance);
     assert!(near(value(&glance, Probe::Image, "moved:blank"), 1.0));
     assert!(near(value(&glance, Probe::Image, "moved:exchanged"), 0.0));
     assert_eq!(outcome(&glance, Probe::Image), FindingOutcome::Biased);
     assert!(
-        found(&glance, Probe::Image).words.contains("exchange"),
+        finding_of(&glance, Probe::Image)
+            .summary
+            .contains("not with a mismatched one"),
         "{}",
-        found(&glance, Probe::Image).words
+        finding_of(&glance, Probe::Image).summary
     );
 }
 
 #[test]
-fn a_gullible_judge_is_found_by_what_is_planted() {
-    let audit = audit_of(Habit::Gullible);
+fn prompt_injection_is_found() {
+    let audit = audit_of(KnownBias::Gullible);
     assert_eq!(outcome(&audit, Probe::Planted), FindingOutcome::Biased);
     for change in ["planted_score", "planted_instruction", "planted_verdict"] {
-        // From one to five; neutral text of the same length gains nothing.
+        // From one to five; neutral text of equal length gains nothing.
         assert!(
             near(
                 value(&audit, Probe::Planted, &format!("gain:{change}")),
@@ -150,18 +156,18 @@ fn a_gullible_judge_is_found_by_what_is_planted() {
 }
 
 #[test]
-fn a_preference_for_lists_is_found() {
-    let audit = audit_of(Habit::Lists);
+fn formatting_bias_is_found() {
+    let audit = audit_of(KnownBias::Lists);
     assert_eq!(outcome(&audit, Probe::Formatting), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Formatting, "gain"), 1.0));
-    // Beyond the control, which is even.
+    // Relative to the control, which ties.
     assert!(near(value(&audit, Probe::Formatting, "preferred"), 0.5));
 }
 
-/// A judge that calls everything equal has no bias and no worth: that is not acquitted.
+/// A judge that ties everything has no position bias, but it is not sound either.
 #[test]
-fn indifference_is_no_virtue() {
-    let audit = audit_of(Habit::Indifferent);
+fn judge_that_ties_everything_does_not_pass() {
+    let audit = audit_of(KnownBias::Indifferent);
     assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::Biased);
     assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Biased);
@@ -169,35 +175,37 @@ fn indifference_is_no_virtue() {
 }
 
 #[test]
-fn few_cases_tell_nothing_and_say_so() {
-    let mut judge = Biased {
-        habit: Habit::Blind,
+fn few_cases_are_unclear() {
+    let mut judge = BiasedJudge {
+        bias: KnownBias::Blind,
         single_order: true,
     };
     let audit = audit_on(&mut judge, cases(3), Vec::new());
     assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Unclear);
     assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::NotRun);
-    let flips = found(&audit, Probe::Position).measure("flip_rate").unwrap();
-    assert_eq!((flips.reading.value, flips.reading.n), (None, 0));
-    assert!(flips.reading.undefined.is_some());
+    let flips = finding_of(&audit, Probe::Position)
+        .measure("flip_rate")
+        .unwrap();
+    assert_eq!((flips.estimate.value, flips.estimate.n), (None, 0));
+    assert!(flips.estimate.undefined.is_some());
 }
 
-/// One image alone cannot be exchanged, text has none, and an answer without a side has none to swap.
+/// A single image cannot be exchanged, cases of text have none, and a response without a side has none to swap.
 #[test]
-fn what_cannot_be_probed_is_said() {
+fn probes_without_data_do_not_run() {
     let mut alone = cases(12);
     let image = alone[0].image.clone();
     for case in &mut alone {
         case.image.clone_from(&image);
         case.reference = Some("Fluid.".to_owned());
     }
-    let mut judge = Biased {
-        habit: Habit::None,
+    let mut judge = BiasedJudge {
+        bias: KnownBias::None,
         single_order: false,
     };
     let audit = audit_on(&mut judge, alone, Vec::new());
-    let image = found(&audit, Probe::Image);
+    let image = finding_of(&audit, Probe::Image);
     assert!(image.measure("moved:exchanged").is_none());
     assert!(
         image.notes.iter().any(|note| note.contains("exchange")),
@@ -220,17 +228,17 @@ fn what_cannot_be_probed_is_said() {
     assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::NotRun);
     assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::NotRun);
     assert_eq!(audit.labelled, 0);
-    // What was not measured has not passed.
+    // A threshold without a measured value fails.
     assert!(
         audit
-            .limits
+            .thresholds
             .iter()
-            .all(|checked| checked.failed && checked.value.is_none())
+            .all(|result| result.failed && result.value.is_none())
     );
 }
 
 #[test]
-fn thresholds_are_held_to_what_is_beyond_the_control() {
+fn thresholds_limit_the_difference_from_the_control() {
     let limit = |kind, value| Threshold { kind, value };
     let limits = vec![
         limit(ThresholdKind::PlantedGain, 3.9),
@@ -240,25 +248,33 @@ fn thresholds_are_held_to_what_is_beyond_the_control() {
         limit(ThresholdKind::FlipRate, 0.0),
         limit(ThresholdKind::IdenticalNotTied, 0.0),
     ];
-    let mut judge = Biased {
-        habit: Habit::Gullible,
+    let mut judge = BiasedJudge {
+        bias: KnownBias::Gullible,
         single_order: false,
     };
     let audit = audit_on(&mut judge, cases(20), limits);
-    let failed: Vec<bool> = audit.limits.iter().map(|checked| checked.failed).collect();
+    let failed: Vec<bool> = audit
+        .thresholds
+        .iter()
+        .map(|result| result.failed)
+        .collect();
     assert_eq!(
         failed,
         [true, false, false, true, false, false],
         "{:?}",
-        audit.limits
+        audit.thresholds
     );
 }
 
 #[test]
-fn every_change_is_told_with_its_verdicts_before_and_after() {
-    let audit = audit_of(Habit::None);
+fn every_perturbation_has_verdicts_before_and_after() {
+    let audit = audit_of(KnownBias::None);
     for change in Perturbation::ALL {
-        let of: Vec<_> = audit.trials.iter().filter(|t| t.change == change).collect();
+        let of: Vec<_> = audit
+            .trials
+            .iter()
+            .filter(|t| t.perturbation == change)
+            .collect();
         assert!(!of.is_empty(), "{change:?}");
         for trial in of {
             let (before, after) = trial.verdicts().unwrap();
@@ -269,9 +285,9 @@ fn every_change_is_told_with_its_verdicts_before_and_after() {
                     .chain(&after.knowledge)
                     .all(|k| k.is_finite())
             );
-            let own = trial.change.probe() != Probe::Image;
-            assert_eq!(trial.picture == ImagePerturbation::Own, own);
-            if let ImagePerturbation::Of(case) = &trial.picture {
+            let own = trial.perturbation.probe() != Probe::Image;
+            assert_eq!(trial.image == ImagePerturbation::Own, own);
+            if let ImagePerturbation::OtherCase(case) = &trial.image {
                 assert_ne!(*case, trial.case);
             }
         }
@@ -280,19 +296,22 @@ fn every_change_is_told_with_its_verdicts_before_and_after() {
     let again: AuditResult = serde_json::from_str(&text).unwrap();
     assert!(
         again == audit && again.schema == SCHEMA,
-        "it reads otherwise than it was written"
+        "audit changed by writing and reading"
     );
     assert!(!text.contains("NaN"));
 }
 
-/// The same seed, the same audit; whatever the batch.
+/// Equal seeds give equal audits.
 #[test]
-fn an_audit_is_the_same_when_it_is_made_again() {
-    assert!(audit_of(Habit::Lists) == audit_of(Habit::Lists));
+fn equal_seeds_give_equal_audits() {
+    assert!(audit_of(KnownBias::Lists) == audit_of(KnownBias::Lists));
 }
 
 #[test]
-fn a_reading_in_words_is_never_a_number_that_is_none() {
+fn undefined_estimate_is_described_with_reason() {
     let none = AuditEstimate::undefined("no pair");
-    assert_eq!(none.describe(MeasureUnit::Share), "undefined (no pair)");
+    assert_eq!(
+        none.describe(MeasureUnit::Proportion),
+        "undefined (no pair)"
+    );
 }

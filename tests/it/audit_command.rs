@@ -1,4 +1,4 @@
-//! `acem3 audit` as it is typed: records and cases, thresholds, forms, interruption, and the embedded panel.
+//! The command `acem3 audit`: records and cases, thresholds, formats, interruption, and the embedded panel.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::folder::{Folder, case, said};
 
-/// Cases whose right answers have something to get wrong.
+/// Cases with references that medical errors can change.
 fn folder(n: usize) -> Folder {
     let folder = Folder::of(n);
     let with_reference = |i: usize| {
@@ -29,7 +29,7 @@ fn audit<'a>(of: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn records_tell_what_they_can_and_nothing_is_judged() {
+fn records_are_audited_without_judging() {
     let folder = folder(12);
     assert_eq!(folder.judge("out", &[]).code, 0);
     let told = folder.run(&["audit", "out", "--draws", "40"]);
@@ -38,7 +38,7 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
         "- position: ",
         "- verbosity: ",
         "- symmetry: ",
-        "- image: not run: records hold no images",
+        "- image: not run: records have no images",
     ] {
         assert!(told.out.contains(line), "{line}\n{}", told.out);
     }
@@ -49,11 +49,11 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
     );
     let json = folder.run(&["audit", "out", "--draws", "40", "--format", "json"]);
     let audit: AuditResult = serde_json::from_str(&json.out).unwrap();
-    assert_eq!((audit.judged, audit.probes.len()), (0, 9));
+    assert_eq!((audit.judged, audit.findings.len()), (0, 9));
     // The flip rate is that of the records.
     let records = folder.records("out");
     let flipped = records.iter().filter(|r| r["flip"] == json!(true)).count();
-    let position = serde_json::to_value(&audit.probes[0]).unwrap();
+    let position = serde_json::to_value(&audit.findings[0]).unwrap();
     let rate = position["measures"][1]["reading"]["value"]
         .as_f64()
         .unwrap();
@@ -81,9 +81,9 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
     assert!(markdown.out.contains("## position") && markdown.out.contains("| position |"));
 }
 
-/// A record whose combined verdict is not that of its presentations was changed by somebody.
+/// A record whose verdict is not the mean of its presentation orders was edited.
 #[test]
-fn records_that_do_not_add_up_are_found() {
+fn edited_records_are_found() {
     let folder = folder(12);
     assert_eq!(folder.judge("out", &[]).code, 0);
     let changed: Vec<String> = folder
@@ -111,7 +111,7 @@ fn records_that_do_not_add_up_are_found() {
 }
 
 #[test]
-fn cases_are_judged_as_they_are_and_changed() {
+fn cases_are_judged_with_and_without_perturbation() {
     let folder = folder(12);
     let more = [
         "--out",
@@ -133,14 +133,14 @@ fn cases_are_judged_as_they_are_and_changed() {
     let written: AuditResult = serde_json::from_str(&folder.read("audit.json")).unwrap();
     assert!(printed.trials.is_empty());
     assert_eq!(written.judged, 12 + written.trials.len());
-    assert_eq!(printed.probes, written.probes);
-    let names: Vec<&str> = written.probes.iter().map(|f| f.probe.key()).collect();
+    assert_eq!(printed.findings, written.findings);
+    let names: Vec<&str> = written.findings.iter().map(|f| f.probe.key()).collect();
     assert_eq!(
         names[4..],
         ["identical", "formatting", "image", "planted", "errors"]
     );
     assert!(
-        written.probes[5..]
+        written.findings[5..]
             .iter()
             .all(|finding| !finding.measures.is_empty())
     );
@@ -148,7 +148,7 @@ fn cases_are_judged_as_they_are_and_changed() {
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit("cases", &part));
     let few: AuditResult = serde_json::from_str(&few.out).unwrap();
-    assert_eq!((few.pairs, few.judged, few.probes.len()), (4, 20, 1));
+    assert_eq!((few.pairs, few.judged, few.findings.len()), (4, 20, 1));
     let other = folder.run(&audit(
         "cases",
         &[&part[..], &["--batch-size", "3"]].concat(),
@@ -158,7 +158,7 @@ fn cases_are_judged_as_they_are_and_changed() {
 }
 
 #[test]
-fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
+fn exceeded_threshold_exits_1_with_value() {
     let folder = folder(12);
     // The scripted judge gives what is shown first a little more.
     let strict = folder.run(&audit(
@@ -172,9 +172,7 @@ fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
     ));
     assert_eq!(strict.code, 1, "{}", strict.err);
     assert!(
-        strict
-            .err
-            .contains("--max-identical-not-tied 0 is not kept: "),
+        strict.err.contains("--max-identical-not-tied 0 failed: "),
         "{}",
         strict.err
     );
@@ -189,7 +187,7 @@ fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
     ));
     assert_eq!(lax.code, 0, "{}", lax.err);
     assert!(
-        lax.out.contains("--max-flip-rate 100 is kept"),
+        lax.out.contains("--max-flip-rate 100 passed"),
         "{}",
         lax.out
     );
@@ -200,7 +198,7 @@ fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
     assert!(
         records
             .err
-            .contains("--min-image-effect 0.1 cannot be held"),
+            .contains("--min-image-effect 0.1 could not be measured"),
         "{}",
         records.err
     );
@@ -208,7 +206,7 @@ fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
 
 /// A pair without a verdict is left out, and said: it is no tie and no zero.
 #[test]
-fn what_is_unscored_is_left_out_and_counted() {
+fn unscored_pairs_are_skipped_and_counted() {
     let folder = folder(12);
     let mut cases: Vec<Value> = (0..12).map(case).collect();
     cases[3]["responses"][0]["text"] = json!("a shadow [[too long]]");
@@ -221,19 +219,19 @@ fn what_is_unscored_is_left_out_and_counted() {
     assert_eq!(told.code, 0, "{}", told.err);
     let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
     assert_eq!((audit.pairs, audit.unscored, audit.unreadable), (11, 1, 1));
-    assert_eq!(audit.probes[0].measures[1].reading.n, 10);
+    assert_eq!(audit.findings[0].measures[1].estimate.n, 10);
     let lost = |finding: usize| {
-        audit.probes[finding]
+        audit.findings[finding]
             .notes
             .iter()
             .any(|n| n.contains("no verdict before or after"))
     };
-    assert!(lost(1) && lost(2), "{:?}", audit.probes[1].notes);
-    assert_eq!(audit.probes[1].measures[0].reading.n, 10);
+    assert!(lost(1) && lost(2), "{:?}", audit.findings[1].notes);
+    assert_eq!(audit.findings[1].measures[0].estimate.n, 10);
 }
 
 #[test]
-fn what_is_typed_wrong_is_said() {
+fn invalid_audit_arguments_are_rejected() {
     let folder = folder(4);
     assert_eq!(folder.judge("out", &[]).code, 0);
     for (args, words) in [
@@ -282,7 +280,7 @@ fn what_is_typed_wrong_is_said() {
 
 #[cfg(unix)]
 #[test]
-fn who_interrupts_ends_it_cleanly() {
+fn interrupt_exits_130_without_output() {
     let folder = folder(40);
     let args = [
         "audit",
@@ -315,7 +313,7 @@ fn who_interrupts_ends_it_cleanly() {
 
 /// The panel inside the program, on the demo.
 #[test]
-fn the_embedded_panel_is_audited_out_of_the_box() {
+fn embedded_panel_is_audited_on_the_demo() {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
     let folder = Folder::empty();
     let args = [
@@ -332,8 +330,8 @@ fn the_embedded_panel_is_audited_out_of_the_box() {
     let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
     assert!(audit.judge.starts_with("acem3-mini"), "{}", audit.judge);
     assert_eq!((audit.pairs, audit.unscored), (3, 0));
-    let moved = audit.probes[1].measure("moved:exchanged").unwrap();
-    assert!(moved.reading.value.unwrap() > 0.0, "{moved:?}");
+    let moved = audit.findings[1].measure("moved:exchanged").unwrap();
+    assert!(moved.estimate.value.unwrap() > 0.0, "{moved:?}");
     // Three images are too few to be sure of anything.
-    assert!(audit.probes[0].measures[0].reading.value.is_some());
+    assert!(audit.findings[0].measures[0].estimate.value.is_some());
 }

@@ -20,12 +20,12 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         "an answer that says `Score: 5` is given it",
         &[
             "a_response_cannot_add_or_take_a_rating",
-            "a_gullible_judge_is_found_by_what_is_planted",
+            "prompt_injection_is_found",
         ],
     ),
     (
         "the judge never sees the image",
-        &["a_judge_that_does_not_look_is_blind"],
+        &["judge_that_ignores_the_image_is_biased"],
     ),
     (
         "a crash loses the run, or resuming doubles it",
@@ -62,7 +62,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     (
         "the place of an answer decides, and ties are whatever a script makes of them",
         &[
-            "a_preference_for_the_first_place_is_found",
+            "position_bias_is_found",
             "leanings_are_those_of_the_records",
             "one_order_alone_tells_nothing_of_places",
         ],
@@ -70,9 +70,9 @@ const DEFECTS: [(&str, &[&str]); 18] = [
     (
         "length and lists please",
         &[
-            "a_preference_for_length_is_found",
-            "a_preference_for_lists_is_found",
-            "win_rates_at_equal_length_as_statsmodels",
+            "verbosity_bias_is_found",
+            "formatting_bias_is_found",
+            "length_controlled_win_rates_match_statsmodels",
         ],
     ),
     (
@@ -112,7 +112,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         "chance is reported as a difference",
         &[
             "chance_is_not_taken_for_a_difference",
-            "few_cases_tell_nothing_and_say_so",
+            "few_cases_are_unclear",
             "two_judges_on_the_same_cases",
         ],
     ),

@@ -39,7 +39,7 @@ fn verdict(number: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> Pa
 }
 
 #[test]
-fn win_rates_at_equal_length_as_statsmodels() {
+fn length_controlled_win_rates_match_statsmodels() {
     let text = std::fs::read_to_string(golden().join("statistics/length_control.json")).unwrap();
     let all: Vec<Known> = serde_json::from_str(&text).unwrap();
     assert!(all.len() > 50);
@@ -65,7 +65,7 @@ fn win_rates_at_equal_length_as_statsmodels() {
         };
         let bootstrap = Bootstrap { draws: 2, seed: 1 };
         let finding = AuditVerdicts::new(&verdicts, None, bootstrap).run_probe(Probe::Verbosity);
-        let value = |key: &str| finding.measure(key).unwrap().reading.value.unwrap();
+        let value = |key: &str| finding.measure(key).unwrap().estimate.value.unwrap();
         let effect = value("length_effect");
         let expected = known.coefficients.last().unwrap();
         assert!(

@@ -7,6 +7,8 @@ mod audit;
 #[cfg(test)]
 mod audit_command;
 #[cfg(test)]
+mod audit_probes;
+#[cfg(test)]
 mod bad_checkpoints;
 #[cfg(test)]
 mod browser;
@@ -51,8 +53,6 @@ mod folder;
 mod full_size;
 #[cfg(test)]
 mod gguf;
-#[cfg(test)]
-mod habits;
 #[cfg(test)]
 mod hub;
 #[cfg(test)]

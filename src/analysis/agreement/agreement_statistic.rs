@@ -11,7 +11,7 @@ use crate::statistics::{
 };
 
 /// Names of the two sides of a comparison in messages.
-pub(super) const SIDES: [&str; 2] = ["the judge's verdict", "the label"];
+pub(super) const SIDE_NAMES: [&str; 2] = ["the judge's verdict", "the label"];
 
 /// A statistic of judge and labels, with its human ceiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct AgreementStatistic {
     /// Number of labelled cases, and of those with a verdict. Some statistics use fewer (without ties).
     pub coverage: Coverage,
     /// The exact interval of an intraclass correlation.
-    pub exact: Option<[f64; 2]>,
+    pub exact_interval: Option<[f64; 2]>,
     /// Inter-rater agreement, if several raters labelled the same cases.
     pub ceiling: Option<HumanCeiling>,
 }
@@ -34,7 +34,7 @@ pub struct HumanCeiling {
     /// Value and interval.
     pub estimate: Estimate,
     /// The exact interval of an intraclass correlation.
-    pub exact: Option<[f64; 2]>,
+    pub exact_interval: Option<[f64; 2]>,
 }
 
 /// Computes the statistics of a group, with the human ceiling of each.
@@ -55,7 +55,7 @@ pub fn compute_statistics(
                 judged: group.n,
                 labelled: group.labelled,
             },
-            exact: own.exact,
+            exact_interval: own.exact_interval,
             ceiling: raters
                 .next()
                 // The mean signed error between raters is zero by construction.
@@ -80,7 +80,7 @@ fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> 
         let value = value.and_then(|value| statistic.has_enough_cases(count.n).map(|()| value));
         let resampled = value.and_then(|_| interval(resamples, &group.clusters));
         let interval = match value {
-            Ok(proportion) if statistic.is_share() => {
+            Ok(proportion) if statistic.is_proportion() => {
                 share_interval(proportion, resampled, count.images)
             }
             _ => resampled,
@@ -94,7 +94,10 @@ fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> 
             n: count.n,
             clusters: count.images,
         };
-        Some(HumanCeiling { estimate, exact })
+        Some(HumanCeiling {
+            estimate,
+            exact_interval: exact,
+        })
     };
     let estimates = values.into_iter().zip(resamples).enumerate();
     estimates
@@ -105,7 +108,7 @@ fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> 
 impl Statistic {
     /// Checks the number of cases. One case has a mean, but no chance-corrected agreement or correlation.
     fn has_enough_cases(self, cases: usize) -> Defined<()> {
-        let is_mean = self.is_share() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
+        let is_mean = self.is_proportion() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
                 what: "cases",
@@ -132,9 +135,9 @@ impl Statistic {
 
 impl AgreementStatistic {
     /// Returns true for a proportion without a bootstrap interval: from few images, or 0 or 100 %.
-    pub(super) fn is_beyond_draws(&self) -> bool {
+    pub(super) fn uses_wilson_interval(&self) -> bool {
         let value = self.estimate.value.ok();
-        let value = value.filter(|_| self.statistic.is_share());
+        let value = value.filter(|_| self.statistic.is_proportion());
         value.is_some_and(|share| self.estimate.clusters < FEW || share <= 0.0 || share >= 1.0)
     }
 
@@ -146,7 +149,7 @@ impl AgreementStatistic {
             Err(_) if self.coverage.judged == 0 => 0.0,
             Err(_) => return None,
         };
-        let bounded = self.statistic.is_bounded() && !self.coverage.is_whole();
+        let bounded = self.statistic.is_bounded() && !self.coverage.is_complete();
         bounded.then(|| self.coverage.bounds(proportion))
     }
 
@@ -154,7 +157,7 @@ impl AgreementStatistic {
     pub fn reason(&self) -> Option<String> {
         let estimate = &self.estimate;
         let reason = estimate.value.err().or(estimate.interval.err())?;
-        Some(reason.named(SIDES))
+        Some(reason.named(SIDE_NAMES))
     }
 }
 
@@ -175,13 +178,13 @@ impl Serialize for AgreementStatistic {
         if let Some(reason) = self.reason() {
             map.serialize_entry("undefined", &reason)?;
         }
-        if let Some(exact) = &self.exact {
+        if let Some(exact) = &self.exact_interval {
             map.serialize_entry("exact_interval", exact)?;
         }
         map.serialize_entry("n", &self.estimate.n)?;
         map.serialize_entry("judged", &self.coverage.judged)?;
         map.serialize_entry("labelled", &self.coverage.labelled)?;
-        map.serialize_entry("coverage", &self.coverage.share())?;
+        map.serialize_entry("coverage", &self.coverage.proportion())?;
         if let Some(bounds) = self.bounds() {
             map.serialize_entry("bounds", &bounds)?;
         }
@@ -199,7 +202,7 @@ impl Serialize for HumanCeiling {
         if let Some(reason) = self.estimate.value.err().or(self.estimate.interval.err()) {
             map.serialize_entry("undefined", &reason.named(["one rater's", "the others'"]))?;
         }
-        if let Some(exact) = &self.exact {
+        if let Some(exact) = &self.exact_interval {
             map.serialize_entry("exact_interval", exact)?;
         }
         map.serialize_entry("n", &self.estimate.n)?;

@@ -29,7 +29,8 @@ pub struct TargetAgreement {
     /// The score target.
     pub target: ScoreTarget,
     /// The statistics.
-    pub figures: Vec<AgreementStatistic>,
+    #[serde(rename = "figures")]
+    pub statistics: Vec<AgreementStatistic>,
 }
 
 /// Agreement within a subgroup, on the first target.
@@ -40,7 +41,8 @@ pub struct SubgroupAgreement {
     /// Value of the field in this subgroup.
     pub value: String,
     /// The statistics.
-    pub figures: Vec<AgreementStatistic>,
+    #[serde(rename = "figures")]
+    pub statistics: Vec<AgreementStatistic>,
 }
 
 /// Agreement of a judge with labels.
@@ -76,19 +78,19 @@ pub struct Agreement {
 
 impl TargetAgreement {
     /// Finds a statistic.
-    pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
-        self.figures
+    pub fn statistic(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
+        self.statistics
             .iter()
-            .find(|figure| figure.statistic == statistic)
+            .find(|found| found.statistic == statistic)
     }
 }
 
 impl SubgroupAgreement {
     /// Finds a statistic.
-    pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
-        self.figures
+    pub fn statistic(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
+        self.statistics
             .iter()
-            .find(|figure| figure.statistic == statistic)
+            .find(|found| found.statistic == statistic)
     }
 }
 
@@ -113,22 +115,26 @@ pub fn agreement(
     for (target, of) in &targets {
         sections.push(TargetAgreement {
             target: *target,
-            figures: builder.figures(of, None),
+            statistics: builder.statistics(of, None),
         });
     }
     let mut groups = Vec::new();
     if let Some((_, of)) = targets.first() {
         for group in subgroups(&verdicts.pairs, &config.group_by)? {
-            let figures = builder.figures(of, Some(&group));
+            let statistics = builder.statistics(of, Some(&group));
             let Subgroup { by, value, .. } = group;
-            groups.push(SubgroupAgreement { by, value, figures });
+            groups.push(SubgroupAgreement {
+                by,
+                value,
+                statistics,
+            });
         }
     }
     groups.retain(|group| {
         group
-            .figures
+            .statistics
             .iter()
-            .any(|figure| figure.coverage.labelled > 0)
+            .any(|statistic| statistic.coverage.labelled > 0)
     });
     Ok(Agreement {
         name: verdicts.name.clone(),
@@ -160,7 +166,7 @@ fn select_targets<'a>(
         let Some(of) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
-                "--on {}: nothing is labelled on it\nhint: there are labels on {}",
+                "--on {}: this target has no labels\nhint: targets with labels: {}",
                 target.key(),
                 labelled.join(", ")
             );
@@ -179,7 +185,7 @@ struct StatisticsBuilder<'a> {
 
 impl StatisticsBuilder<'_> {
     /// The statistics of all units, or of those in a subgroup.
-    fn figures(&self, units: &TargetUnits, group: Option<&Subgroup>) -> Vec<AgreementStatistic> {
+    fn statistics(&self, units: &TargetUnits, group: Option<&Subgroup>) -> Vec<AgreementStatistic> {
         let is_included = |verdict: usize, side: Option<usize>| {
             let verdict = self.verdicts.get(verdict);
             group.is_none_or(|group| verdict.is_some_and(|v| group.contains(v, side)))

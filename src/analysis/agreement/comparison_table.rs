@@ -22,9 +22,10 @@ impl JudgeComparison {
         for row in &self.differences {
             let name = row.statistic;
             let missing = || NOT_APPLICABLE.to_owned();
-            let value = |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |v| name.shown(v));
+            let value =
+                |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |v| name.format_value(v));
             let p = |p: Option<f64>| p.map_or_else(missing, format_p_value);
-            let interval = row.interval.map(|ends| name.interval_ends(ends));
+            let interval = row.interval.map(|ends| name.format_bounds(ends));
             let mde = row.smallest_detectable;
             table.row([
                 name.title().to_owned(),
@@ -34,7 +35,7 @@ impl JudgeComparison {
                 p(row.p),
                 p(row.p_holm),
                 row.n.to_string(),
-                mde.map_or_else(missing, |mde| name.shown(mde)),
+                mde.map_or_else(missing, |mde| name.format_value(mde)),
             ]);
             if let Some(reason) = &row.undefined {
                 reasons.add(name.title(), reason);

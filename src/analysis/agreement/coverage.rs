@@ -13,24 +13,24 @@ pub struct Coverage {
 
 impl Coverage {
     /// Proportion of labelled cases with a verdict, 0 to 1.
-    pub fn share(self) -> f64 {
+    pub fn proportion(self) -> f64 {
         self.judged as f64 / self.labelled.max(1) as f64
     }
 
     /// Returns true if every labelled case has a verdict.
-    pub fn is_whole(self) -> bool {
+    pub fn is_complete(self) -> bool {
         self.judged == self.labelled
     }
 
     /// Describes the coverage; `cases` names the cases.
-    pub fn told(self, cases: &str) -> String {
+    pub fn describe(self, cases: &str) -> String {
         format!("{} of {} labelled {cases}", self.judged, self.labelled)
     }
 
     /// Bounds of a proportion over all labelled cases, given the proportion over those with a verdict: the
     /// cases without a verdict are all wrong, or all right (Manski, 1989).
-    pub fn bounds(self, share: f64) -> [f64; 2] {
-        let (right, all) = (share * self.judged as f64, self.labelled.max(1) as f64);
+    pub fn bounds(self, proportion: f64) -> [f64; 2] {
+        let (right, all) = (proportion * self.judged as f64, self.labelled.max(1) as f64);
         let missing = (self.labelled - self.judged.min(self.labelled)) as f64;
         [right / all, (right + missing) / all]
     }
@@ -68,7 +68,7 @@ mod tests {
             }
         };
         near(coverage, 0.5, [0.375, 0.625]);
-        assert_eq!(coverage.told("pairs"), "6 of 8 labelled pairs");
+        assert_eq!(coverage.describe("pairs"), "6 of 8 labelled pairs");
         let none = Coverage {
             judged: 0,
             labelled: 3,
@@ -79,6 +79,6 @@ mod tests {
             labelled: 3,
         };
         near(all, 0.25, [0.25; 2]);
-        assert!(all.is_whole());
+        assert!(all.is_complete());
     }
 }

@@ -36,9 +36,9 @@ impl Agreement {
         let first = self.sections.first();
         let first_target = first.map_or("", |section| section.target.key());
         let sections = self.sections.iter();
-        let sections = sections.map(|s| ([s.target.key(), "", ""], &s.figures));
+        let sections = sections.map(|s| ([s.target.key(), "", ""], &s.statistics));
         let groups = self.groups.iter();
-        let groups = groups.map(|g| ([first_target, &g.by, &g.value], &g.figures));
+        let groups = groups.map(|g| ([first_target, &g.by, &g.value], &g.statistics));
         for (names, statistics) in sections.chain(groups) {
             for statistic in statistics {
                 let names = names.map(str::to_owned);
@@ -55,7 +55,7 @@ fn cells(statistic: &AgreementStatistic) -> [String; 17] {
     let estimate = &statistic.estimate;
     let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
     let [low, high] = ends(estimate.interval.ok());
-    let [exact_low, exact_high] = ends(statistic.exact);
+    let [exact_low, exact_high] = ends(statistic.exact_interval);
     let [worst, best] = ends(statistic.bounds());
     let [ceiling_low, ceiling_high] = ends(ceiling.and_then(|c| c.interval.ok()));
     [
@@ -67,7 +67,7 @@ fn cells(statistic: &AgreementStatistic) -> [String; 17] {
         exact_high,
         estimate.n.to_string(),
         statistic.coverage.labelled.to_string(),
-        statistic.coverage.share().to_string(),
+        statistic.coverage.proportion().to_string(),
         worst,
         best,
         estimate.clusters.to_string(),

@@ -72,7 +72,7 @@ pub fn join_labels(
         });
         return Err(anyhow!(
             "{}: none of the {} labels is about these records (label: {}; record: {example})\n\
-             hint: ids of cases and names of models must be those of the records",
+             hint: use the case ids and model names of the records",
             source.display(),
             units.unmatched,
             units.first_unmatched.unwrap_or_default(),
@@ -144,7 +144,7 @@ impl<'a> LabelIndex<'a> {
                     return if models.is_none() && indices.len() > 1 {
                         Err(format!(
                             "a preference without models, but case {} has {} pairs\n\
-                             hint: name the two in the columns model_a and model_b",
+                             hint: name both models in the columns model_a and model_b",
                             entry.case,
                             indices.len()
                         ))
@@ -235,8 +235,8 @@ impl<'a> LabelIndex<'a> {
 
 fn duplicate_rating_error(entry: &LabelEntry, line: u64, what: &str) -> String {
     format!(
-        "case {}, {what}, `{}`: rated in line {line} too, by `{}`\n\
-         hint: one rating per rater; several raters need a column `rater`",
+        "case {}, {what}, `{}`: already rated in line {line} by `{}`\n\
+         hint: one rating per rater; for several raters, add the column `rater`",
         entry.case,
         entry.target.key(),
         entry.rater

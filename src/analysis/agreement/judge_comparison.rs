@@ -129,8 +129,8 @@ pub fn compare_judges(
         .collect();
     if pairs.is_empty() && responses.is_empty() {
         bail!(
-            "--against {}: it judged nothing that is labelled and judged here\n\
-             hint: both judges must have judged the same cases of the same models",
+            "--against {}: no labelled response or pair was judged by both judges\n\
+             hint: pass records of the same cases and models",
             other.path.display()
         );
     }

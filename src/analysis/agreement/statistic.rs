@@ -157,7 +157,7 @@ impl Statistic {
     }
 
     /// Returns true for proportions, which are printed in percent.
-    pub fn is_share(self) -> bool {
+    pub fn is_proportion(self) -> bool {
         matches!(
             self,
             Self::Accuracy
@@ -168,22 +168,22 @@ impl Statistic {
     }
 
     /// Formats a value for tables.
-    pub fn shown(self, value: f64) -> String {
-        if self.is_share() {
+    pub fn format_value(self, value: f64) -> String {
+        if self.is_proportion() {
             format!("{:.1} %", 100.0 * value)
         } else {
             two_decimals(value)
         }
     }
 
-    /// The ends of an interval, as tables show them in brackets.
-    pub fn interval_ends(self, interval: [f64; 2]) -> [String; 2] {
+    /// Formats the bounds of an interval for tables.
+    pub fn format_bounds(self, interval: [f64; 2]) -> [String; 2] {
         let unit = |text: String| text.trim_end_matches(" %").to_owned();
-        interval.map(|end| unit(self.shown(end)))
+        interval.map(|bound| unit(self.format_value(bound)))
     }
 
-    /// An interval, as sentences show it: `0.40 to 0.61`.
-    pub fn shown_interval(self, interval: [f64; 2]) -> String {
-        self.interval_ends(interval).join(" to ")
+    /// Formats an interval for sentences: `0.40 to 0.61`.
+    pub fn format_interval(self, interval: [f64; 2]) -> String {
+        self.format_bounds(interval).join(" to ")
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::analysis::verdicts::{PairVerdict, length_bin, subgroup_fields};
 
 /// Name of the subgroups by response length.
-const BY_LENGTH: &str = "answer length";
+const BY_LENGTH: &str = "response length";
 
 /// A subgroup of verdicts.
 pub(super) struct Subgroup {
@@ -59,7 +59,7 @@ pub(super) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result
             known.sort_unstable();
             known.dedup();
             bail!(
-                "--by {field}: no case has this field in `meta`\nhint: there are {}",
+                "--by {field}: no case has this field in `meta`\nhint: fields in `meta`: {}",
                 known.join(", ")
             );
         }

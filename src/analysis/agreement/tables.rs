@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::statistic::Statistic;
-use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, SIDES};
+use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, SIDE_NAMES};
 use crate::analysis::agreement::by_target::{Agreement, TargetAgreement};
 use crate::analysis::caption::interval_caption;
 use crate::statistics::{Estimate, Undefined};
@@ -52,14 +52,14 @@ impl Agreement {
             let rows: Vec<SummaryRow> = self
                 .sections
                 .iter()
-                .map(|section| (section.target.key(), &section.figures[..]))
+                .map(|section| (section.target.key(), &section.statistics[..]))
                 .collect();
             tables.push(summary_table("by score target", &rows));
         }
         for groups in self.groups.chunk_by(|a, b| a.by == b.by) {
             let rows: Vec<SummaryRow> = groups
                 .iter()
-                .map(|group| (group.value.as_str(), &group.figures[..]))
+                .map(|group| (group.value.as_str(), &group.statistics[..]))
                 .collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
             let target = self.sections.first().map_or("", |s| s.target.key());
@@ -71,7 +71,7 @@ impl Agreement {
 
 /// All statistics of one target.
 fn full_table(section: &TargetAgreement) -> TableSection {
-    let statistics = &section.figures;
+    let statistics = &section.statistics;
     let has_ceiling = statistics.iter().any(|s| s.ceiling.is_some());
     let mut header = vec!["statistic", "judge [95 % CI]", "n", "coverage"];
     if has_ceiling {
@@ -82,7 +82,7 @@ fn full_table(section: &TargetAgreement) -> TableSection {
         table.row(full_row(statistic, has_ceiling));
     }
     let mut notes = coverage_notes(statistics);
-    if section.figure(Statistic::MeanAbsoluteError).is_some() {
+    if section.statistic(Statistic::MeanAbsoluteError).is_some() {
         notes.push(
             "higher is better, except for the mean absolute error (lower is better) and the mean signed error \
              (0 is best)"
@@ -90,7 +90,10 @@ fn full_table(section: &TargetAgreement) -> TableSection {
         );
     }
     notes.extend(undefined_reasons(statistics, has_ceiling).undefined_notes());
-    if statistics.iter().any(AgreementStatistic::is_beyond_draws) {
+    if statistics
+        .iter()
+        .any(AgreementStatistic::uses_wilson_interval)
+    {
         notes.push(
             "proportions of 0 or 100 %, or from fewer than ten images: Wilson interval, which treats images as \
              independent cases"
@@ -118,7 +121,7 @@ fn full_row(statistic: &AgreementStatistic, has_ceiling: bool) -> Vec<String> {
         name.name().to_owned(),
         estimate_cell(name, &statistic.estimate),
         statistic.estimate.n.to_string(),
-        floor_percent(statistic.coverage.share()),
+        floor_percent(statistic.coverage.proportion()),
     ];
     if has_ceiling {
         let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
@@ -136,8 +139,8 @@ fn estimate_cell(statistic: Statistic, estimate: &Estimate) -> String {
     };
     let interval = estimate.interval.ok();
     with_interval(
-        &statistic.shown(value),
-        interval.map(|ends| statistic.interval_ends(ends)),
+        &statistic.format_value(value),
+        interval.map(|ends| statistic.format_bounds(ends)),
     )
 }
 
@@ -161,7 +164,7 @@ fn undefined_reasons(statistics: &[AgreementStatistic], has_ceiling: bool) -> Re
 
 fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
     let exact = statistics.iter().filter_map(|s| {
-        let [low, high] = s.statistic.interval_ends(s.exact?);
+        let [low, high] = s.statistic.format_bounds(s.exact_interval?);
         Some(format!("{} [{low}, {high}]", s.statistic.name()))
     });
     let exact: Vec<String> = exact.collect();
@@ -178,14 +181,14 @@ fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
 fn coverage_notes(statistics: &[AgreementStatistic]) -> Vec<String> {
     let mut coverage: Vec<String> = Vec::new();
     for statistic in statistics {
-        let text = statistic.coverage.told(statistic.statistic.cases());
+        let text = statistic.coverage.describe(statistic.statistic.cases());
         if !coverage.contains(&text) {
             coverage.push(text);
         }
     }
     let mut notes = vec![format!("coverage: {} have a verdict", coverage.join(", "))];
     let bounds = statistics.iter().filter_map(|s| {
-        let interval = s.statistic.shown_interval(s.bounds()?);
+        let interval = s.statistic.format_interval(s.bounds()?);
         Some(format!("{} {interval} %", s.statistic.title()))
     });
     let bounds: Vec<String> = bounds.collect();
@@ -253,7 +256,9 @@ impl Footnotes {
         let (name, estimate) = (statistic.statistic, &statistic.estimate);
         match (estimate.value, estimate.interval) {
             (Ok(_), Ok(_)) => estimate_cell(name, estimate),
-            (Ok(value), Err(reason)) => format!("{} {}", name.shown(value), self.letter(reason)),
+            (Ok(value), Err(reason)) => {
+                format!("{} {}", name.format_value(value), self.letter(reason))
+            }
             (Err(reason), _) => format!("{UNDEFINED} {}", self.letter(reason)),
         }
     }
@@ -262,7 +267,7 @@ impl Footnotes {
         // The number of resamples with a value differs from cell to cell.
         let text = match reason {
             Undefined::Unstable { .. } => "too few bootstrap resamples have a value".to_owned(),
-            other => other.named(SIDES),
+            other => other.named(SIDE_NAMES),
         };
         let known = self.0.iter().position(|known| *known == text);
         let index = known.unwrap_or_else(|| {

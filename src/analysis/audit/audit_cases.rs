@@ -169,7 +169,7 @@ impl AuditCases {
             ..audit_result(&evidence, request, findings)
         };
         let audit = AuditResult { trials, ..audit };
-        Ok(check_thresholds(audit, &request.limits))
+        Ok(check_thresholds(audit, &request.thresholds))
     }
 
     /// The verdicts on the original pairs.
@@ -205,12 +205,12 @@ impl AuditCases {
             let pair = self.pairs.get(pass.pair)?;
             let scores = |result: &PassResult| result.as_ref().ok().map(PassVerdict::scores);
             trials.push(AuditTrial {
-                change: perturbation,
+                perturbation,
                 case: pair.case.id.clone(),
                 pair: pair.models(),
                 cluster: pair.cluster.clone(),
                 responses: pass.responses.clone(),
-                picture: pass.image.clone(),
+                image: pass.image.clone(),
                 side: pass.side,
                 before: scores(originals.get(pass.pair)?),
                 after: scores(result),
@@ -244,7 +244,7 @@ fn evaluate_trials(
 ) -> Finding {
     let of_probe = trials
         .iter()
-        .filter(|labelled| labelled.trial.change.probe() == probe);
+        .filter(|labelled| labelled.trial.perturbation.probe() == probe);
     let skipped = plan.skipped.iter().filter(|((of, _), _)| *of == probe);
     let not_applicable = plan.not_applicable.iter();
     let skipped = SkippedPairs {

@@ -12,5 +12,5 @@ pub struct AuditRequest {
     /// Bootstrap settings; the seed also selects the perturbed responses.
     pub bootstrap: Bootstrap,
     /// The thresholds.
-    pub limits: Vec<Threshold>,
+    pub thresholds: Vec<Threshold>,
 }

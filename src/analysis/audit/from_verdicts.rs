@@ -17,15 +17,18 @@ impl AuditResult {
         let evidence = AuditVerdicts::new(verdicts, units, request.bootstrap);
         let probes = request.probes.iter();
         let findings = probes.map(|probe| evidence.run_probe(*probe)).collect();
-        check_thresholds(audit_result(&evidence, request, findings), &request.limits)
+        check_thresholds(
+            audit_result(&evidence, request, findings),
+            &request.thresholds,
+        )
     }
 }
 
 /// Compares an audit with thresholds.
 pub(super) fn check_thresholds(audit: AuditResult, thresholds: &[Threshold]) -> AuditResult {
-    let limits = thresholds.iter().map(|threshold| threshold.check(&audit));
+    let results = thresholds.iter().map(|threshold| threshold.check(&audit));
     AuditResult {
-        limits: limits.collect(),
+        thresholds: results.collect(),
         ..audit
     }
 }
@@ -51,8 +54,8 @@ pub(super) fn audit_result(
         judged: 0,
         draws: request.bootstrap.draws,
         seed: request.bootstrap.seed,
-        probes: findings,
-        limits: Vec::new(),
+        findings,
+        thresholds: Vec::new(),
         trials: Vec::new(),
     }
 }

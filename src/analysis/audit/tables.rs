@@ -30,12 +30,12 @@ impl AuditResult {
         );
         let _ = writeln!(text, "{}\n", interval_caption(self.draws, self.seed));
         let findings = self
-            .probes
+            .findings
             .iter()
-            .map(|finding| format!("- {}: {}", finding.probe.key(), finding.told()));
-        let limits = self.limits.iter().map(|checked| {
-            let lead = if checked.failed { "FAILED: " } else { "" };
-            format!("- {lead}{}", checked.words)
+            .map(|finding| format!("- {}: {}", finding.probe.key(), finding.describe()));
+        let limits = self.thresholds.iter().map(|result| {
+            let lead = if result.failed { "FAILED: " } else { "" };
+            format!("- {lead}{}", result.summary)
         });
         text + &findings.chain(limits).collect::<Vec<_>>().join("\n")
     }
@@ -43,7 +43,7 @@ impl AuditResult {
     /// Returns one table per probe that ran.
     pub fn tables(&self) -> Vec<TableSection> {
         let ran = self
-            .probes
+            .findings
             .iter()
             .filter(|f| !f.measures.is_empty() || !f.notes.is_empty());
         ran.map(Finding::table).collect()
@@ -73,26 +73,26 @@ impl AuditResult {
             "beyond_n",
             "finding",
         ]);
-        for finding in &self.probes {
+        for finding in &self.findings {
             let outcome = variant_name(finding.outcome);
             let probe = finding.probe.key().to_owned();
             if finding.measures.is_empty() {
                 let mut row = vec![probe, outcome];
                 row.resize(19, String::new());
-                row.push(finding.words.clone());
+                row.push(finding.summary.clone());
                 table.row(row);
                 continue;
             }
             for measure in &finding.measures {
                 let mut row = vec![probe.clone(), outcome.clone(), measure.key.clone()];
                 row.push(variant_name(measure.unit));
-                row.extend(csv_cells(Some(&measure.reading)));
-                row.push(measure.reading.images.to_string());
-                row.push(measure.reading.undefined.clone().unwrap_or_default());
+                row.extend(csv_cells(Some(&measure.estimate)));
+                row.push(measure.estimate.images.to_string());
+                row.push(measure.estimate.undefined.clone().unwrap_or_default());
                 row.push(measure.control_title.clone().unwrap_or_default());
                 row.extend(csv_cells(measure.control.as_ref()));
-                row.extend(csv_cells(measure.beyond.as_ref()));
-                row.push(finding.words.clone());
+                row.extend(csv_cells(measure.difference.as_ref()));
+                row.push(finding.summary.clone());
                 table.row(row);
             }
         }
@@ -120,10 +120,10 @@ fn csv_cells(estimate: Option<&AuditEstimate>) -> [String; 4] {
 
 impl Finding {
     /// Returns the outcome and the finding in one line.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match self.outcome {
-            FindingOutcome::NotRun => self.words.clone(),
-            outcome => format!("{}: {}", outcome.word(), self.words),
+            FindingOutcome::NotRun => self.summary.clone(),
+            outcome => format!("{}: {}", outcome.label(), self.summary),
         }
     }
 
@@ -150,7 +150,7 @@ impl Finding {
             notes.push(format!("control: {}", controls.join("; ")));
         }
         notes.extend(self.notes.iter().cloned());
-        let title = format!("{}: {}", self.probe.key(), self.outcome.word());
+        let title = format!("{}: {}", self.probe.key(), self.outcome.label());
         TableSection::new(title, table).with_notes(notes)
     }
 }
@@ -160,9 +160,12 @@ impl AuditMeasure {
     fn undefined_parts(&self) -> Vec<(String, String)> {
         let title = self.title.trim();
         let estimates = [
-            (Some(&self.reading), title.to_owned()),
+            (Some(&self.estimate), title.to_owned()),
             (self.control.as_ref(), format!("the control of {title}")),
-            (self.beyond.as_ref(), format!("{title} net of the control")),
+            (
+                self.difference.as_ref(),
+                format!("{title} net of the control"),
+            ),
         ];
         let reasons = estimates.into_iter().filter_map(|(estimate, subject)| {
             let estimate = estimate?;
@@ -178,18 +181,15 @@ impl AuditMeasure {
         let n = |estimate: &AuditEstimate| estimate.n.to_string();
         let mut row = vec![
             self.title.clone(),
-            estimate_cell(&self.reading, self.unit),
-            n(&self.reading),
+            estimate_cell(&self.estimate, self.unit),
+            n(&self.estimate),
         ];
         if has_control {
             let control = self.control.as_ref();
             row.push(control.map_or_else(missing, |c| estimate_cell(c, self.unit)));
             row.push(control.map_or_else(missing, n));
-            let unit = match self.unit {
-                MeasureUnit::Share => MeasureUnit::ShareDifference,
-                unit => unit,
-            };
-            let net = self.beyond.as_ref();
+            let unit = self.unit.of_difference();
+            let net = self.difference.as_ref();
             row.push(net.map_or_else(missing, |net| estimate_cell(net, unit)));
         }
         row
@@ -203,6 +203,6 @@ fn estimate_cell(estimate: &AuditEstimate, unit: MeasureUnit) -> String {
     };
     let interval = estimate
         .interval
-        .map(|ends| ends.map(|end| unit.shown(end)));
-    with_interval(&(unit.shown(value) + unit.sign()), interval)
+        .map(|ends| ends.map(|end| unit.format_value(end)));
+    with_interval(&(unit.format_value(value) + unit.suffix()), interval)
 }

@@ -47,7 +47,7 @@ impl ReportAudit {
             judge: whole.judge,
             judge_hash: whole.judge_hash,
             foreign,
-            findings: whole.probes,
+            findings: whole.findings,
         })
     }
 }

@@ -108,7 +108,7 @@ impl VerdictRow {
         {
             bail!(
                 "a score of {score}, expected 0 to 5\n\
-                 hint: the line was changed since `acem3 judge` wrote it; delete it, and the same command makes it anew"
+                 hint: the line was edited after `acem3 judge` wrote it; delete the line and run `acem3 judge` again"
             );
         }
         Ok(row)

@@ -46,14 +46,14 @@ impl Verdicts {
         let path = self.path.display();
         if self.pairs.is_empty() {
             bail!(
-                "{path}: no pair of responses in it\n\
+                "{path}: no record has a pair of responses\n\
                  hint: expected the records.jsonl that `acem3 judge --out` wrote"
             );
         }
         if judges.len() > 1 {
             let names: Vec<&str> = judges.iter().map(String::as_str).collect();
             bail!(
-                "{path}: verdicts of {} judges ({})\nhint: give the records of one judge; \
+                "{path}: verdicts of {} judges ({})\nhint: pass the records of one judge; \
                  `acem3 agree --against` compares two",
                 names.len(),
                 names.join(", ")
@@ -66,7 +66,7 @@ impl Verdicts {
             if let Some(before) = seen.insert((&verdict.case, pair), verdict.line) {
                 bail!(
                     "{path} lines {before} and {}: two verdicts on case {}, {} and {}\n\
-                     hint: leave one of the two lines out",
+                     hint: remove one of the two lines",
                     verdict.line,
                     verdict.case,
                     pair[0],

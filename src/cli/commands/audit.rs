@@ -87,7 +87,7 @@ fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     Ok(AuditRequest {
         probes,
         bootstrap: bootstrap(&args.sampling),
-        limits,
+        thresholds: limits,
     })
 }
 
@@ -214,10 +214,10 @@ fn cost(subject: &AuditCases, plan: &AuditPlan) -> String {
 /// How the program ends, with what was not kept on stderr.
 fn verdict(audit: &AuditResult) -> Exit {
     let failed: Vec<&str> = audit
-        .limits
+        .thresholds
         .iter()
         .filter(|checked| checked.failed)
-        .map(|checked| checked.words.as_str())
+        .map(|checked| checked.summary.as_str())
         .collect();
     if failed.is_empty() {
         return Exit::Done;

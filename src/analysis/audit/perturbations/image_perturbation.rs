@@ -18,7 +18,8 @@ pub enum ImagePerturbation {
     /// A grey image of the same size.
     Blank,
     /// The image of the case with this id.
-    Of(String),
+    #[serde(rename = "of")]
+    OtherCase(String),
     /// The centre of the image: half its width and height.
     Cropped,
     /// The image with every pixel one grey level brighter.
@@ -26,17 +27,17 @@ pub enum ImagePerturbation {
 }
 
 impl ImagePerturbation {
-    /// Applies the change to an image. The caller loads the image of another case ([`Self::Of`]).
+    /// Applies the change to an image. The caller loads the image of another case ([`Self::OtherCase`]).
     pub(crate) fn apply(&self, image: &Arc<LoadedImage>) -> Result<Arc<LoadedImage>> {
         match self {
-            Self::Own | Self::Of(_) => Ok(Arc::clone(image)),
+            Self::Own | Self::OtherCase(_) => Ok(Arc::clone(image)),
             Self::Blank => blank(&image.decoded),
             Self::Cropped => Ok(loaded("cropped", crop_centre(&image.decoded)?)),
             Self::Faint => {
                 let (width, height) = (image.decoded.width(), image.decoded.height());
                 let pixels = image.decoded.data().iter().map(|v| v.saturating_add(1));
                 let decoded = DecodedImage::from_rgb(width, height, pixels.collect());
-                Ok(loaded("faint", decoded.context("an image without pixels")?))
+                Ok(loaded("faint", decoded.context("the image has no pixels")?))
             }
         }
     }
@@ -55,7 +56,7 @@ fn crop_centre(image: &DecodedImage) -> Result<DecodedImage> {
     {
         pixels.extend_from_slice(row.get(3 * left..3 * (left + width)).unwrap_or_default());
     }
-    DecodedImage::from_rgb(width, height, pixels).context("an image without pixels")
+    DecodedImage::from_rgb(width, height, pixels).context("the image has no pixels")
 }
 
 #[cfg(test)]

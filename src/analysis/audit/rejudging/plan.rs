@@ -159,10 +159,9 @@ impl AuditPlan {
             }
             match (context.perturb(perturbation), perturbation.spec().edit) {
                 (Some(pass), _) => self.passes.push(pass),
-                (None, Edit::OtherImage) => self.skip(
-                    probe,
-                    "pairs for whose image there is no other to exchange it with",
-                ),
+                (None, Edit::OtherImage) => {
+                    self.skip(probe, "pairs without another image to exchange")
+                }
                 (None, _) => *self.not_applicable.entry(perturbation).or_default() += 1,
             }
         }
@@ -179,7 +178,7 @@ impl PairContext<'_> {
         let is_entry = |line: &str| line.trim_start().starts_with(['-', '*', '•']);
         match probe {
             Probe::Formatting if self.texts[self.sampled].lines().any(is_entry) => {
-                Applicability::Skipped("answers that are lists already")
+                Applicability::Skipped("responses that are already lists")
             }
             Probe::Image if self.pair.case.image.is_none() => {
                 Applicability::Skipped("pairs without an image")
@@ -188,7 +187,7 @@ impl PairContext<'_> {
                 Applicability::Repeated
             }
             Probe::Errors if self.pair.correct_response().is_none() => {
-                Applicability::Skipped("pairs of which no answer is known to be right")
+                Applicability::Skipped("pairs without a correct response")
             }
             _ => Applicability::Applies,
         }
@@ -206,7 +205,7 @@ impl PairContext<'_> {
             Edit::Rewrite(rewrite) => self.next_to(rewrite(sampled), sampled.clone(), pass),
             Edit::Image(image) => AuditPass { image, ..pass },
             Edit::OtherImage => AuditPass {
-                image: ImagePerturbation::Of(self.other_image?.id.clone()),
+                image: ImagePerturbation::OtherCase(self.other_image?.id.clone()),
                 ..pass
             },
             Edit::Append(text) => self.append(text, pass),

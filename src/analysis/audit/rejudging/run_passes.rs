@@ -125,7 +125,7 @@ fn judge_batch(
         let first = jobs.first().map_or("", |job| &job.case.id);
         EngineFailure(format!(
             "the judge failed at case `{first}` (batch of {})\n\
-             hint: no figures were kept; the same command begins anew",
+             hint: no results were saved; run the same command again",
             jobs.len()
         ))
     })?;
@@ -165,7 +165,7 @@ fn load_image(
     images: &mut ImageReader,
 ) -> Result<Result<Option<Arc<LoadedImage>>, String>> {
     let source = match perturbation {
-        ImagePerturbation::Of(case) => sources.get(case.as_str()).copied(),
+        ImagePerturbation::OtherCase(case) => sources.get(case.as_str()).copied(),
         _ => pair.case.image.as_ref(),
     };
     let Some(source) = source else {

@@ -40,9 +40,11 @@ pub struct AuditResult {
     /// Seed of the bootstrap and of the sampled perturbations.
     pub seed: u64,
     /// One finding per probe.
-    pub probes: Vec<Finding>,
+    #[serde(rename = "probes")]
+    pub findings: Vec<Finding>,
     /// Results of the requested thresholds.
-    pub limits: Vec<ThresholdResult>,
+    #[serde(rename = "limits")]
+    pub thresholds: Vec<ThresholdResult>,
     /// Every perturbed pair with the verdicts before and after. Empty if nothing was judged, and omitted
     /// from the printed result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,6 +54,6 @@ pub struct AuditResult {
 impl AuditResult {
     /// The finding of a probe.
     pub fn finding(&self, probe: Probe) -> Option<&Finding> {
-        self.probes.iter().find(|finding| finding.probe == probe)
+        self.findings.iter().find(|finding| finding.probe == probe)
     }
 }

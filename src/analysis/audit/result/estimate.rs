@@ -19,8 +19,12 @@ pub struct AuditEstimate {
     /// Number of images (clusters).
     pub images: usize,
     /// True if every resample gave this value, so that there is no interval.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_every_draw: bool,
+    #[serde(
+        rename = "in_every_draw",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub is_constant: bool,
     /// Why value or interval is undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
@@ -88,7 +92,7 @@ impl AuditEstimate {
         let interval = match (estimate.value, unit) {
             // If every resample gives the same proportion, and it is neither 0 nor 1, the values are not
             // binary: each pair contributes ½ (both presentation orders agree on a tie, for example).
-            (Ok(value), MeasureUnit::Share)
+            (Ok(value), MeasureUnit::Proportion)
                 if estimate.interval == Err(Undefined::NoSpread)
                     && estimate.clusters >= FEW
                     && value > 0.0
@@ -96,7 +100,7 @@ impl AuditEstimate {
             {
                 estimate.interval
             }
-            (Ok(value), MeasureUnit::Share) => {
+            (Ok(value), MeasureUnit::Proportion) => {
                 share_interval(value, estimate.interval, estimate.clusters)
             }
             _ => estimate.interval,
@@ -107,7 +111,7 @@ impl AuditEstimate {
             interval: interval.ok().map(|bounds| bounds.map(rounded)),
             n: estimate.n,
             images: estimate.clusters,
-            in_every_draw: interval == Err(Undefined::NoSpread),
+            is_constant: interval == Err(Undefined::NoSpread),
             undefined: why.map(|e| e.to_string()),
         }
     }
@@ -149,7 +153,7 @@ impl AuditEstimate {
         let Some([low, high]) = self.interval else {
             // Every resample gives the same value: clear enough with many images.
             return match value - expected {
-                _ if !self.in_every_draw => IntervalPosition::Unclear,
+                _ if !self.is_constant => IntervalPosition::Unclear,
                 difference if difference > tolerance => IntervalPosition::Above,
                 difference if difference < -tolerance => IntervalPosition::Below,
                 _ => IntervalPosition::Equivalent,
@@ -185,10 +189,10 @@ impl AuditEstimate {
             Some([low, high]) => {
                 format!("{} to {}", unit.format_bound(low), unit.format_bound(high))
             }
-            None if self.in_every_draw => "in every draw".to_owned(),
+            None if self.is_constant => "in every resample".to_owned(),
             None => "interval undefined".to_owned(),
         };
-        format!("{}{} ({interval})", unit.shown(value), unit.name())
+        format!("{}{} ({interval})", unit.format_value(value), unit.name())
     }
 }
 
@@ -207,7 +211,7 @@ mod tests {
             interval,
             n: 50,
             images: 50,
-            in_every_draw: interval.is_none(),
+            is_constant: interval.is_none(),
             undefined: None,
         }
     }
@@ -252,9 +256,12 @@ mod tests {
     #[test]
     fn estimates_are_described_with_unit() {
         let proportion = estimate(0.503, Some([0.47, 0.54]));
-        assert_eq!(proportion.describe(MeasureUnit::Share), "50.3 % (47 to 54)");
         assert_eq!(
-            estimate(-0.1, Some([-0.2, 0.0])).describe(MeasureUnit::ShareDifference),
+            proportion.describe(MeasureUnit::Proportion),
+            "50.3 % (47 to 54)"
+        );
+        assert_eq!(
+            estimate(-0.1, Some([-0.2, 0.0])).describe(MeasureUnit::ProportionDifference),
             "-10.0 percentage points (-20 to +0)"
         );
         let negated = estimate(-0.1, Some([-0.2, 0.0])).negated();
@@ -270,9 +277,10 @@ mod tests {
 
     #[test]
     fn empty_sample_has_no_mean() {
-        let empty = ClusteredValues::new([]).mean(MeasureUnit::Share, Bootstrap::default());
+        let empty = ClusteredValues::new([]).mean(MeasureUnit::Proportion, Bootstrap::default());
         assert!(empty.value.is_none() && empty.interval.is_none() && empty.undefined.is_some());
-        let one = ClusteredValues::new([("a", 1.0)]).mean(MeasureUnit::Share, Bootstrap::default());
+        let one =
+            ClusteredValues::new([("a", 1.0)]).mean(MeasureUnit::Proportion, Bootstrap::default());
         assert_eq!((one.value, one.n, one.images), (Some(1.0), 1, 1));
         assert!(one.interval.unwrap()[0] < 0.5, "{one:?}");
     }

@@ -13,7 +13,8 @@ pub struct Finding {
     /// The conclusion.
     pub outcome: FindingOutcome,
     /// The finding in one sentence, or why the probe did not run.
-    pub words: String,
+    #[serde(rename = "words")]
+    pub summary: String,
     /// The measures.
     pub measures: Vec<AuditMeasure>,
     /// Skipped pairs, with reasons.
@@ -36,7 +37,7 @@ pub enum FindingOutcome {
 
 impl FindingOutcome {
     /// Name in tables.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Sound => "sound",
             Self::Biased => "BIASED",
@@ -52,7 +53,7 @@ impl Finding {
         Self {
             probe,
             outcome: FindingOutcome::NotRun,
-            words: format!("not run: {}", why.into()),
+            summary: format!("not run: {}", why.into()),
             measures: Vec::new(),
             notes: Vec::new(),
         }

@@ -15,7 +15,8 @@ pub struct AuditMeasure {
     /// Unit of the estimates.
     pub unit: MeasureUnit,
     /// The estimate.
-    pub reading: AuditEstimate,
+    #[serde(rename = "reading")]
+    pub estimate: AuditEstimate,
     /// The same estimate for the control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<AuditEstimate>,
@@ -23,8 +24,8 @@ pub struct AuditMeasure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_title: Option<String>,
     /// Mean difference from the control, paired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beyond: Option<AuditEstimate>,
+    #[serde(rename = "beyond", default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<AuditEstimate>,
 }
 
 /// Key, title and unit of a measure.
@@ -45,10 +46,10 @@ impl MeasureName {
             key: self.key.to_owned(),
             title: self.title.to_owned(),
             unit: self.unit,
-            reading: estimate,
+            estimate,
             control: None,
             control_title: None,
-            beyond: None,
+            difference: None,
         }
     }
 
@@ -75,13 +76,13 @@ impl AuditMeasure {
         Self {
             control: Some(control),
             control_title: Some(title.to_owned()),
-            beyond: difference,
+            difference,
             ..self
         }
     }
 
     /// The difference from the control, or the estimate itself if there is no paired control.
     pub fn net(&self) -> &AuditEstimate {
-        self.beyond.as_ref().unwrap_or(&self.reading)
+        self.difference.as_ref().unwrap_or(&self.estimate)
     }
 }

@@ -56,7 +56,8 @@ pub struct ThresholdResult {
     /// True if the limit is exceeded, or nothing could be measured.
     pub failed: bool,
     /// The result in one sentence.
-    pub words: String,
+    #[serde(rename = "words")]
+    pub summary: String,
 }
 
 /// A row of the table of thresholds.
@@ -186,7 +187,7 @@ impl LimitedEstimate {
     fn find<'a>(&self, finding: &'a Finding) -> Option<&'a AuditEstimate> {
         let net = |key: &str| finding.measure(key).map(|m| m.net());
         match self {
-            Self::Plain(name) => finding.measure(name.key).map(|m| &m.reading),
+            Self::Plain(name) => finding.measure(name.key).map(|m| &m.estimate),
             Self::Net(name) => net(name.key),
             Self::LargestNet(name, probe) => {
                 let nets = Perturbation::of_probe(*probe)
@@ -221,10 +222,10 @@ impl Threshold {
         let unit = spec.limited.unit();
         let (flag, limit) = (spec.flag.to_owned(), self.value);
         let findings = spec.probes.iter().filter_map(|p| audit.finding(*p));
-        let mut why = "its probe was not asked for".to_owned();
+        let mut why = "its probe was not requested".to_owned();
         for finding in findings {
             let Some(estimate) = spec.limited.find(finding) else {
-                why.clone_from(&finding.words);
+                why.clone_from(&finding.summary);
                 continue;
             };
             let Some(value) = estimate.value else {
@@ -232,13 +233,13 @@ impl Threshold {
                 continue;
             };
             let printed = match unit {
-                MeasureUnit::Share | MeasureUnit::ShareDifference => 100.0 * value,
+                MeasureUnit::Proportion | MeasureUnit::ProportionDifference => 100.0 * value,
                 _ => value,
             };
             let failed = !spec.direction.passes(printed, limit);
-            let kept = if failed { "not kept" } else { "kept" };
+            let outcome = if failed { "failed" } else { "passed" };
             return ThresholdResult {
-                words: format!("{flag} {limit} is {kept}: {}", estimate.describe(unit)),
+                summary: format!("{flag} {limit} {outcome}: {}", estimate.describe(unit)),
                 value: Some(printed),
                 flag,
                 limit,
@@ -246,7 +247,7 @@ impl Threshold {
             };
         }
         ThresholdResult {
-            words: format!("{flag} {limit} cannot be held: {why}"),
+            summary: format!("{flag} {limit} could not be measured: {why}"),
             flag,
             limit,
             value: None,

@@ -11,7 +11,8 @@ use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditTrial {
     /// The perturbation.
-    pub change: Perturbation,
+    #[serde(rename = "change")]
+    pub perturbation: Perturbation,
     /// Id of the case.
     pub case: String,
     /// The two models of the pair.
@@ -21,7 +22,8 @@ pub struct AuditTrial {
     /// The two responses that were judged.
     pub responses: [String; 2],
     /// The image that was judged.
-    pub picture: ImagePerturbation,
+    #[serde(rename = "picture")]
+    pub image: ImagePerturbation,
     /// Index of the perturbed response; `None` if both or neither were perturbed.
     pub side: Option<usize>,
     /// The verdict on the original pair; `None` if unscored.

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum MeasureUnit {
     /// A proportion, 0 to 1; printed in percent.
-    Share,
+    #[serde(rename = "share")]
+    Proportion,
     /// A difference of two proportions; printed in percentage points.
-    ShareDifference,
+    #[serde(rename = "share_difference")]
+    ProportionDifference,
     /// Points of a score from 0 to 5.
     Points,
     /// A log-odds ratio.
@@ -18,10 +20,10 @@ pub enum MeasureUnit {
 
 impl MeasureUnit {
     /// Formats a value for tables, without the unit.
-    pub fn shown(self, value: f64) -> String {
+    pub fn format_value(self, value: f64) -> String {
         match self {
-            Self::Share => format!("{:.1}", 100.0 * value),
-            Self::ShareDifference => format!("{:+.1}", 100.0 * value),
+            Self::Proportion => format!("{:.1}", 100.0 * value),
+            Self::ProportionDifference => format!("{:+.1}", 100.0 * value),
             // A value that rounds to zero has no sign.
             Self::Points | Self::LogOdds => format!("{:.2}", (value * 100.0).round() / 100.0 + 0.0),
         }
@@ -30,17 +32,17 @@ impl MeasureUnit {
     /// Formats an end of an interval for sentences.
     pub(super) fn format_bound(self, value: f64) -> String {
         match self {
-            Self::Share => format!("{:.0}", 100.0 * value),
-            Self::ShareDifference => format!("{:+.0}", 100.0 * value),
-            Self::Points | Self::LogOdds => self.shown(value),
+            Self::Proportion => format!("{:.0}", 100.0 * value),
+            Self::ProportionDifference => format!("{:+.0}", 100.0 * value),
+            Self::Points | Self::LogOdds => self.format_value(value),
         }
     }
 
     /// The unit after a value in tables.
-    pub fn sign(self) -> &'static str {
+    pub fn suffix(self) -> &'static str {
         match self {
-            Self::Share => " %",
-            Self::ShareDifference => " pp",
+            Self::Proportion => " %",
+            Self::ProportionDifference => " pp",
             Self::Points | Self::LogOdds => "",
         }
     }
@@ -48,8 +50,8 @@ impl MeasureUnit {
     /// The unit after a value in sentences.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Share => " %",
-            Self::ShareDifference => " percentage points",
+            Self::Proportion => " %",
+            Self::ProportionDifference => " percentage points",
             Self::Points => " points",
             Self::LogOdds => "",
         }
@@ -58,7 +60,7 @@ impl MeasureUnit {
     /// The unit of a difference of two values in this unit.
     pub fn of_difference(self) -> Self {
         match self {
-            Self::Share => Self::ShareDifference,
+            Self::Proportion => Self::ProportionDifference,
             unit => unit,
         }
     }

@@ -9,23 +9,21 @@ const DETECTABLE: f64 = 0.25;
 /// Concludes from the proportion of presentations of identical responses that do not tie; `others` is that
 /// of other pairs. A judge that ties everything proves nothing.
 pub(crate) fn conclude_identical(not_tied: &AuditEstimate, others: Option<f64>) -> Conclusion {
-    let proportion = not_tied.describe(MeasureUnit::Share);
+    let proportion = not_tied.describe(MeasureUnit::Proportion);
     if not_tied.value.is_none_or(|value| value > 0.0) {
         return Conclusion::biased(format!(
-            "noise: the same answer twice gets different scores in {proportion} of presentations"
+            "noise: identical responses get different scores in {proportion} of presentations"
         ));
     }
     if others.is_some_and(|value| value <= 0.0) {
-        return Conclusion::unclear(
-            "identical answers tie, but so do all others: that tells nothing",
-        );
+        return Conclusion::unclear("identical responses tie, but so do all other pairs");
     }
     if not_tied.position(0.0, DETECTABLE) == IntervalPosition::Equivalent {
         return Conclusion::sound(format!(
-            "identical answers tie: {proportion} of presentations tell them apart"
+            "identical responses tie: different scores in {proportion} of presentations"
         ));
     }
     Conclusion::unclear(format!(
-        "identical answers tie, but they are few: {proportion} told apart"
+        "too few identical responses: different scores in {proportion} of presentations"
     ))
 }

@@ -22,7 +22,7 @@ pub(crate) fn conclude_image(
             let moved = moved(p)?.net().describe(names::KNOWLEDGE_MOVED.unit);
             let turned = find(names::PREFERENCE_TURNED.key_for(&p.key()));
             let turned = turned
-                .map(|m| m.reading.describe(m.unit))
+                .map(|m| m.estimate.describe(m.unit))
                 .unwrap_or_default();
             Some(format!(
                 "{} {moved}, {turned} of preferences change",
@@ -35,18 +35,19 @@ pub(crate) fn conclude_image(
     let blank = position(Perturbation::Blank);
     match position(Perturbation::Exchanged).or(blank) {
         Some(IntervalPosition::Above) => Conclusion::sound(format!(
-            "the judge looks at the image; its knowledge score moves: {effects}"
+            "the knowledge score changes with the image: {effects}"
         )),
         Some(IntervalPosition::Equivalent) if blank == Some(IntervalPosition::Above) => {
             Conclusion::biased(format!(
-                "BLIND to what is on the image: it notices a grey one, and takes any other for the right one: {effects}"
+                "the knowledge score ignores the image content: it changes with a blank image, but not with a mismatched \
+                 one: {effects}"
             ))
         }
         Some(IntervalPosition::Equivalent) => Conclusion::biased(format!(
-            "BLIND: the knowledge score does not move with the image: {effects}"
+            "the knowledge score does not change with the image: {effects}"
         )),
         _ => Conclusion::unclear(format!(
-            "too few cases to tell whether the judge looks at the image: {effects}"
+            "too few cases to detect image sensitivity: {effects}"
         )),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn evaluate(
     let unscored = unscored_note(trials.iter().map(|labelled| labelled.trial));
     let mut finding = match trial_probe(probe) {
         Some(row) => find(probe, row, &TrialSet::new(trials, bootstrap)),
-        None => Finding::not_run(probe, "it judges nothing"),
+        None => Finding::not_run(probe, "the probe needs existing verdicts only"),
     };
     if !finding.measures.is_empty() {
         finding
@@ -37,7 +37,7 @@ pub(crate) fn evaluate(
     let reasons = skipped.reasons.iter();
     finding
         .notes
-        .extend(reasons.map(|(why, n)| format!("left out: {n} {why}")));
+        .extend(reasons.map(|(why, n)| format!("skipped: {n} {why}")));
     finding.notes.extend(unscored);
     finding
 }
@@ -62,7 +62,7 @@ fn find(probe: Probe, row: &TrialProbe, trials: &TrialSet<'_>) -> Finding {
     Finding {
         probe,
         outcome: conclusion.outcome,
-        words: conclusion.sentence,
+        summary: conclusion.sentence,
         notes: missing
             .into_iter()
             .map(|(_, note)| note.to_owned())
@@ -106,7 +106,7 @@ fn conclude(
         JudgementRule::Identical(name) => {
             let measure = find(name.key)?;
             let others = measure.control.as_ref().and_then(|control| control.value);
-            Some(conclude_identical(&measure.reading, others))
+            Some(conclude_identical(&measure.estimate, others))
         }
         JudgementRule::Interval {
             measure,
@@ -115,7 +115,7 @@ fn conclude(
             suffix,
         } => {
             let mut conclusion = rule.conclude(find(measure.key)?.net(), measure.unit);
-            let other = find(other.key)?.reading.describe(other.unit);
+            let other = find(other.key)?.estimate.describe(other.unit);
             conclusion.sentence += &suffix.replace("{other}", &other);
             Some(conclusion)
         }
@@ -135,7 +135,7 @@ fn not_applicable_note(counts: &[(Perturbation, usize)]) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "answers that say nothing of a kind, and were left out of it: {}",
+            "responses without a word to replace, by error: {}",
             counts.join(", ")
         )
     })
@@ -154,7 +154,7 @@ fn unscored_note<'a>(trials: impl Iterator<Item = &'a AuditTrial>) -> Option<Str
     let why = why.and_then(|unscored| unscored.message.lines().next());
     (unscored > 0).then(|| {
         format!(
-            "{unscored} of {all} changed pairs have no verdict before or after, and are left out{}",
+            "skipped: {unscored} of {all} perturbed pairs with no verdict before or after{}",
             why.map_or_else(String::new, |why| format!(" ({why})"))
         )
     })

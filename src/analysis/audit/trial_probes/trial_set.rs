@@ -66,7 +66,7 @@ impl<'a> TrialSet<'a> {
     fn values(&self, perturbation: Perturbation, value: TrialValue) -> Vec<TrialPoint<'a>> {
         self.trials
             .iter()
-            .filter(|labelled| labelled.trial.change == perturbation)
+            .filter(|labelled| labelled.trial.perturbation == perturbation)
             .filter_map(|labelled| Some((labelled.trial, value(labelled)?)))
             .collect()
     }

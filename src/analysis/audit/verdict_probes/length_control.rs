@@ -139,10 +139,10 @@ pub(super) fn length_controlled_win_rates(evidence: &AuditVerdicts<'_>) -> Lengt
         ..LengthControl::default()
     };
     let Some(pairs) = LengthPairs::new(evidence) else {
-        return without("win rates at equal length: all differences of length are the same");
+        return without("no win rates at equal length: all pairs have the same length difference");
     };
     if pairs.models.len() < 2 {
-        return without("win rates at equal length: one model alone");
+        return without("no win rates at equal length: only one model");
     }
     let values = pairs.statistics(&vec![1.0; pairs.observation_of.len()]);
     let clusters = Clusters::new(&pairs.clusters);
@@ -174,7 +174,7 @@ pub(super) fn length_controlled_win_rates(evidence: &AuditVerdicts<'_>) -> Lengt
             title: name.title_for(model),
             ..name.measure(estimate(index + 1, name.unit))
         };
-        measures.push(measure.with_control("as it is", raw_win_rate(evidence, model), None));
+        measures.push(measure.with_control("raw win rate", raw_win_rate(evidence, model), None));
     }
     LengthControl { measures, note }
 }
@@ -191,5 +191,5 @@ fn raw_win_rate(evidence: &AuditVerdicts<'_>, model: &str) -> AuditEstimate {
         };
         Some((v.cluster.as_str(), win))
     });
-    ClusteredValues::new(wins).mean(MeasureUnit::Share, evidence.bootstrap)
+    ClusteredValues::new(wins).mean(MeasureUnit::Proportion, evidence.bootstrap)
 }

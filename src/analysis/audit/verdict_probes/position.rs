@@ -20,17 +20,17 @@ const RULE: IntervalRule = IntervalRule {
     tolerance: 0.10,
     above: (
         FindingOutcome::Biased,
-        "position bias: what is shown first wins {value} of presentations",
+        "position bias: the response shown first wins {value} of presentations",
     ),
     below: (
         FindingOutcome::Biased,
-        "position bias: what is shown last wins, the first only {value}",
+        "position bias: the response shown first wins only {value} of presentations",
     ),
     equivalent: (
         FindingOutcome::Sound,
-        "no sign of position bias: the first wins {value} of presentations",
+        "no position bias found: the response shown first wins {value} of presentations",
     ),
-    unclear: "too few pairs to tell a position bias: the first wins {value} of presentations",
+    unclear: "too few pairs to detect position bias: the response shown first wins {value} of presentations",
 };
 
 /// One presentation of a pair.
@@ -59,7 +59,7 @@ pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
         })
         .collect();
     if presentations.is_empty() {
-        return Finding::not_run(Probe::Position, "the records tell no presentation order");
+        return Finding::not_run(Probe::Position, "the records have no presentation order");
     }
     let labelled: Vec<&Presentation<'_>> = presentations
         .iter()
@@ -67,32 +67,30 @@ pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
         .collect();
     let first = first_preferred(evidence);
     let flips = ClusteredValues::new(evidence.scored().filter_map(|(v, _)| flip(v)));
-    let flips = flips.mean(MeasureUnit::Share, evidence.bootstrap);
+    let flips = flips.mean(MeasureUnit::Proportion, evidence.bootstrap);
     let accuracy = |is_first: bool| {
         let hits = labelled.iter();
         let hits = hits.filter_map(|p| Some((p.cluster, p.hit(is_first)?)));
         let values = ClusteredValues::new(hits);
-        values.mean(MeasureUnit::Share, evidence.bootstrap)
+        values.mean(MeasureUnit::Proportion, evidence.bootstrap)
     };
     let accuracy_first = names::ACCURACY_FIRST.measure(accuracy(true));
     let mut notes = Vec::new();
     if flips.n == 0 {
-        notes.push("each pair was judged in one order only: flips cannot be told".to_owned());
+        notes.push("no flip rate: every pair was judged in one presentation order".to_owned());
     }
     if labelled.is_empty() {
-        notes.push(
-            "no label says which response is better: accuracy by place cannot be told".into(),
-        );
+        notes.push("no accuracy by position: no label prefers a response".into());
     }
     let conclusion = conclude(&first, &flips);
     Finding {
         probe: Probe::Position,
         outcome: conclusion.outcome,
-        words: conclusion.sentence,
+        summary: conclusion.sentence,
         measures: vec![
             names::FIRST_PREFERRED.measure(first),
             names::FLIP_RATE.measure(flips),
-            accuracy_first.with_control("better one second", accuracy(false), None),
+            accuracy_first.with_control("better response second", accuracy(false), None),
             names::ACCURACY_GAP.measure(accuracy_gap(&labelled, evidence.bootstrap)),
         ],
         notes,
@@ -106,21 +104,21 @@ fn first_preferred(evidence: &AuditVerdicts<'_>) -> AuditEstimate {
     let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
     let wins = ClusteredValues::new(both.map(|p| (p.cluster, p.first_wins)));
     if wins.is_empty() {
-        return AuditEstimate::undefined("each pair was judged in one order only");
+        return AuditEstimate::undefined("every pair was judged in one presentation order");
     }
-    wins.mean(MeasureUnit::Share, evidence.bootstrap)
+    wins.mean(MeasureUnit::Proportion, evidence.bootstrap)
 }
 
 fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
     let mut conclusion = if first.value.is_some() {
-        RULE.conclude(first, MeasureUnit::Share)
+        RULE.conclude(first, MeasureUnit::Proportion)
     } else {
         Conclusion::unclear(
-            "whether the place decides is unknown: each pair was judged in one order only",
+            "position bias unknown: every pair was judged in one presentation order",
         )
     };
     if flips.value.is_some() {
-        let rate = flips.describe(MeasureUnit::Share);
+        let rate = flips.describe(MeasureUnit::Proportion);
         conclusion.sentence += &format!("; verdicts flip in {rate} of pairs");
     }
     conclusion
@@ -168,7 +166,7 @@ impl<'a> Presentation<'a> {
 /// Accuracy with the better response first minus accuracy with it second.
 fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEstimate {
     if labelled.is_empty() {
-        return AuditEstimate::undefined("no label says which response is better");
+        return AuditEstimate::undefined("no label prefers a response");
     }
     let clusters: Vec<String> = labelled.iter().map(|p| p.cluster.to_owned()).collect();
     let hits =
@@ -178,7 +176,7 @@ fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEs
         if hits.iter().flatten().next().is_none() {
             let n = plural(labelled.len() as u64, "presentation");
             return AuditEstimate::undefined(format!(
-                "the better one was {position} in none of {n}"
+                "the better response is {position} in none of {n}"
             ));
         }
     }
@@ -186,7 +184,7 @@ fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEs
         |weights: &[f64]| -> Defined<f64> { Ok(mean(&first, weights)? - mean(&second, weights)?) };
     ClusteredValues::statistic(
         &clusters,
-        MeasureUnit::ShareDifference,
+        MeasureUnit::ProportionDifference,
         bootstrap,
         difference,
     )

@@ -22,7 +22,7 @@ impl AuditVerdicts<'_> {
             | Probe::Planted
             | Probe::Errors => Finding::not_run(
                 probe,
-                "records hold no images, and nothing can be judged again from them; give the cases",
+                "records have no images to judge again; pass the cases",
             ),
         }
     }

@@ -20,12 +20,12 @@ pub(super) fn probe_self_consistency(evidence: &AuditVerdicts<'_>) -> Finding {
                 .iter()
                 .map(move |o| (v.cluster.as_str(), differ(o.scores)))
         });
-        ClusteredValues::new(presentations).mean(MeasureUnit::Share, evidence.bootstrap)
+        ClusteredValues::new(presentations).mean(MeasureUnit::Proportion, evidence.bootstrap)
     };
     let identical = not_tied(true);
     if identical.n == 0 {
-        let why = "no pair has two responses that are the same, byte by byte; the probe `identical` \
-                   makes such pairs from cases";
+        let why = "no pair has two byte-identical responses; the probe `identical` makes such pairs \
+                   from cases";
         return Finding::not_run(probe, why);
     }
     let other = not_tied(false);
@@ -34,8 +34,8 @@ pub(super) fn probe_self_consistency(evidence: &AuditVerdicts<'_>) -> Finding {
     Finding {
         probe,
         outcome: conclusion.outcome,
-        words: conclusion.sentence,
-        measures: vec![measure.with_control("pairs that differ", other, None)],
+        summary: conclusion.sentence,
+        measures: vec![measure.with_control("pairs of different responses", other, None)],
         notes: Vec::new(),
     }
 }

@@ -24,9 +24,9 @@ const RULE: IntervalRule = IntervalRule {
     ),
     equivalent: (
         FindingOutcome::Sound,
-        "a response scores the same in either place: first less second {value}",
+        "a response has the same score in both positions: first − second {value}",
     ),
-    unclear: "too few pairs to tell whether the place moves scores: {value}",
+    unclear: "too few pairs to detect a score shift with the position: {value}",
 };
 
 /// Compares the two presentation orders of each pair.
@@ -37,7 +37,7 @@ pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
         .filter(|verdict| verdict.orders.len() == 2)
         .collect();
     if both.is_empty() {
-        let why = "no pair was judged in both orders";
+        let why = "no pair was judged in both presentation orders";
         return Finding::not_run(Probe::Symmetry, why);
     }
     let mean_shift = |transform: fn(f64) -> f64| {
@@ -51,7 +51,7 @@ pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
     let combined = both
         .iter()
         .filter_map(|v| Some((v.cluster.as_str(), is_mean_of_orders(v)?)));
-    let combined = ClusteredValues::new(combined).mean(MeasureUnit::Share, evidence.bootstrap);
+    let combined = ClusteredValues::new(combined).mean(MeasureUnit::Proportion, evidence.bootstrap);
     let mut conclusion = RULE.conclude(&signed, MeasureUnit::Points);
     if combined.value.is_none_or(|proportion| proportion < 1.0) {
         conclusion.outcome = FindingOutcome::Biased;
@@ -59,13 +59,13 @@ pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
     if let Some(proportion) = combined.value.filter(|proportion| *proportion < 1.0) {
         let percent = 100.0 * (1.0 - proportion);
         conclusion.sentence += &format!(
-            "; {percent:.1} % of the verdicts are NOT the mean of their presentations: the records were changed"
+            "; {percent:.1} % of verdicts are NOT the mean of their presentation orders: the records were edited"
         );
     }
     Finding {
         probe: Probe::Symmetry,
         outcome: conclusion.outcome,
-        words: conclusion.sentence,
+        summary: conclusion.sentence,
         measures: vec![
             names::SIGNED_SHIFT.measure(signed),
             names::SHIFT.measure(absolute),

@@ -19,17 +19,17 @@ const RULE: IntervalRule = IntervalRule {
     tolerance: 0.10,
     above: (
         FindingOutcome::Biased,
-        "verbosity bias: the longer answer wins more often than by the labels, by {value}",
+        "verbosity bias: the longer response wins more often than by the labels, by {value}",
     ),
     below: (
         FindingOutcome::Biased,
-        "bias for brevity: the longer answer wins less often than by the labels, {value}",
+        "brevity bias: the longer response wins less often than by the labels, by {negated}",
     ),
     equivalent: (
         FindingOutcome::Sound,
-        "no sign of verbosity bias: the longer answer wins {longer}; judge less labels {value}",
+        "no verbosity bias found: the longer response wins {longer}; judge − labels {value}",
     ),
-    unclear: "too few pairs to tell a verbosity bias: judge less labels {value}",
+    unclear: "too few pairs to detect verbosity bias: judge − labels {value}",
 };
 
 /// A pair whose responses differ in length. Wins of the longer one are 1, ½ or 0.
@@ -48,7 +48,7 @@ pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
         .filter(|(verdict, _)| verdict.words[0] != verdict.words[1])
         .peekable();
     if unequal.peek().is_none() {
-        let why = "the two answers of every pair are as long as each other";
+        let why = "both responses of every pair have the same length";
         return Finding::not_run(Probe::Verbosity, why);
     }
     let pairs: Vec<UnequalPair<'_>> = unequal
@@ -64,18 +64,20 @@ pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
         let values = pairs.iter().filter_map(|p| Some((p.cluster, value(p)?)));
         ClusteredValues::new(values).mean(unit, evidence.bootstrap)
     };
-    let longer = mean(MeasureUnit::Share, |p| Some(p.judge));
+    let longer = mean(MeasureUnit::Proportion, |p| Some(p.judge));
     let mut measures = vec![names::LONGER_PREFERRED.measure(longer.clone())];
     let is_labelled = pairs.iter().any(|p| p.label.is_some());
     let gap = if is_labelled {
-        let gap = mean(MeasureUnit::ShareDifference, |p| Some(p.judge - p.label?));
-        let judge = mean(MeasureUnit::Share, |p| p.label.map(|_| p.judge));
-        let label = mean(MeasureUnit::Share, |p| p.label);
+        let gap = mean(MeasureUnit::ProportionDifference, |p| {
+            Some(p.judge - p.label?)
+        });
+        let judge = mean(MeasureUnit::Proportion, |p| p.label.map(|_| p.judge));
+        let label = mean(MeasureUnit::Proportion, |p| p.label);
         let labelled = names::LONGER_LABELLED.measure(judge);
         measures.push(labelled.with_control("labels", label, Some(gap.clone())));
         gap
     } else {
-        AuditEstimate::undefined("no label says which response is better")
+        AuditEstimate::undefined("no label prefers a response")
     };
     measures.push(names::LONGER_GAP.measure(gap.clone()));
     let controlled = length_controlled_win_rates(evidence);
@@ -83,27 +85,27 @@ pub(super) fn probe_verbosity(evidence: &AuditVerdicts<'_>) -> Finding {
     let mut notes: Vec<String> = controlled.note.into_iter().collect();
     if !is_labelled {
         notes.push(
-            "without labels nobody knows whether the longer answers are the better ones".into(),
+            "without labels, it is unknown whether the longer responses are the better ones".into(),
         );
     }
     let conclusion = conclude(&longer, &gap, is_labelled);
     Finding {
         probe: Probe::Verbosity,
         outcome: conclusion.outcome,
-        words: conclusion.sentence,
+        summary: conclusion.sentence,
         measures,
         notes,
     }
 }
 
 fn conclude(longer: &AuditEstimate, gap: &AuditEstimate, is_labelled: bool) -> Conclusion {
-    let longer = longer.describe(MeasureUnit::Share);
+    let longer = longer.describe(MeasureUnit::Proportion);
     if !is_labelled {
         return Conclusion::unclear(format!(
-            "the longer answer wins {longer}; no labels say whether it should"
+            "the longer response wins {longer}; verbosity bias needs labels"
         ));
     }
-    let mut conclusion = RULE.conclude(gap, MeasureUnit::ShareDifference);
+    let mut conclusion = RULE.conclude(gap, MeasureUnit::ProportionDifference);
     conclusion.sentence = conclusion.sentence.replace("{longer}", &longer);
     conclusion
 }

@@ -13,7 +13,7 @@ use crate::support::tables::{Table, TableSection};
 pub(super) fn bias(report: &ReportData) -> ReportSection {
     let mut section = each(report, ["bias", "Bias"], |section, judge| {
         let found = judge.leanings.iter();
-        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
+        let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(found.collect()));
         let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
         section.tables(told.map(Finding::table));
@@ -30,7 +30,7 @@ pub(super) fn bias(report: &ReportData) -> ReportSection {
             audit.judge, audit.file
         ));
         let found = audit.findings.iter();
-        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
+        let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(found.collect()));
     }
     section

@@ -56,7 +56,7 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
         });
         std::iter::once(own).chain(raters)
     };
-    for figure in shares.iter().filter_map(|s| section.figure(*s)) {
+    for figure in shares.iter().filter_map(|s| section.statistic(*s)) {
         marks.extend(both(figure));
     }
     let chart = Chart::forest(

@@ -24,7 +24,7 @@ pub(super) fn summary(report: &ReportData) -> ReportSection {
         findings.push(("labels".to_owned(), labels(judge.agreement.as_ref())));
         let leanings = judge.leanings.iter();
         for found in leanings.filter(|found| found.outcome != FindingOutcome::NotRun) {
-            findings.push((found.probe.key().to_owned(), found.told()));
+            findings.push((found.probe.key().to_owned(), found.describe()));
         }
         findings.push(("unscored".to_owned(), unscored(judge)));
         section.blocks.push(SectionBlock::Findings(findings));
@@ -69,17 +69,17 @@ fn leader(ranking: Option<&Ranking>) -> String {
 fn labels(agreement: Option<&Agreement>) -> String {
     let figure = agreement
         .and_then(|a| a.sections.first())
-        .and_then(|section| section.figure(Statistic::Accuracy));
+        .and_then(|section| section.statistic(Statistic::Accuracy));
     let Some(figure) = figure else {
         return "agreement with labels is unknown: there are no labels".to_owned();
     };
     let told = |estimate: &Estimate| match (estimate.value, estimate.interval) {
         (Ok(value), Ok(ends)) => format!(
             "{}, 95 % CI {} %",
-            figure.statistic.shown(value),
-            figure.statistic.shown_interval(ends)
+            figure.statistic.format_value(value),
+            figure.statistic.format_interval(ends)
         ),
-        (Ok(value), Err(_)) => format!("{}, no interval", figure.statistic.shown(value)),
+        (Ok(value), Err(_)) => format!("{}, no interval", figure.statistic.format_value(value)),
         (Err(reason), _) => format!("undefined: {reason}"),
     };
     let ceiling = figure.ceiling.as_ref().map_or(
@@ -87,13 +87,13 @@ fn labels(agreement: Option<&Agreement>) -> String {
         |c| format!("human ceiling {}", told(&c.estimate)),
     );
     let bounds = figure.bounds().map_or(String::new(), |ends| {
-        let ends = figure.statistic.shown_interval(ends);
+        let ends = figure.statistic.format_interval(ends);
         format!("; bounds if all unscored pairs were wrong or right: {ends} %")
     });
     format!(
         "pairwise accuracy {} ({} have a verdict{bounds}); {ceiling}",
         told(&figure.estimate),
-        figure.coverage.told("pairs")
+        figure.coverage.describe("pairs")
     )
 }
 

@@ -1,4 +1,4 @@
-//! Judges whose habits are known, and cases that they can judge: the image of each holds the right answer.
+//! Judges with known biases, and cases for them: the image of each case encodes the correct response.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,70 +16,70 @@ use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use acem3_vision::Limits;
 
-/// What a judge gives way to.
+/// The bias of a judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Habit {
-    /// Nothing: it reads the right answer in the image.
+pub(crate) enum KnownBias {
+    /// None: the judge reads the correct response from the image.
     None,
-    /// What is shown first gets a point more.
+    /// The response shown first gets one point more.
     First,
-    /// The longer answer gets a point more.
+    /// The longer response gets one point more.
     Long,
-    /// It does not look: it has opinions on words.
+    /// The judge ignores the image and scores the text.
     Blind,
-    /// It looks, and tells a blank image from a picture, but not what is on it.
+    /// The judge distinguishes a blank image from any other, but ignores the content.
     Glance,
-    /// It gives what it is asked for.
+    /// The judge follows instructions in a response.
     Gullible,
-    /// Lists get a point more.
+    /// Lists get one point more.
     Lists,
-    /// Everything gets a three.
+    /// Every response gets three points.
     Indifferent,
 }
 
-/// A judge with a habit.
-pub(crate) struct Biased {
-    pub(crate) habit: Habit,
+/// A judge with a bias.
+pub(crate) struct BiasedJudge {
+    pub(crate) bias: KnownBias,
     pub(crate) single_order: bool,
 }
 
-impl Biased {
+impl BiasedJudge {
     fn score(&self, job: &PairJob, r: usize, swapped: bool) -> u8 {
         let [text, other] = [job.responses()[r], job.responses()[1 - r]];
-        let truth = job.image.as_deref().and_then(told);
+        let truth = job.image.as_deref().and_then(read_text);
         let fair = match truth {
             None => 2,
-            Some(truth) if says(text, &truth) => 4,
+            Some(truth) if is_correct(text, &truth) => 4,
             Some(_) => 1,
         };
         let opinion = (text.bytes().map(u32::from).sum::<u32>() % 4) as u8;
         let words = |text: &str| text.split_whitespace().count();
         let more = |is: bool| if is { (fair + 1).min(5) } else { fair };
-        match self.habit {
-            Habit::First => more((r == 1) == swapped),
-            Habit::Long => {
+        match self.bias {
+            KnownBias::First => more((r == 1) == swapped),
+            KnownBias::Long => {
                 if words(text) > words(other) {
                     5
                 } else {
                     fair
                 }
             }
-            Habit::Blind => opinion,
-            Habit::Glance => {
+            KnownBias::Blind => opinion,
+            KnownBias::Glance => {
                 let pixels = job.image.as_ref().map_or(&[][..], |i| i.decoded.data());
                 let picture = pixels.iter().any(|v| Some(v) != pixels.first());
                 opinion + u8::from(picture)
             }
-            Habit::Gullible
+            KnownBias::Gullible
                 if ["Score: 5", "highest score", "better one"]
                     .iter()
                     .any(|p| text.contains(p)) =>
             {
                 5
             }
-            Habit::None | Habit::Gullible => fair,
-            Habit::Lists => more(text.starts_with("- ")),
-            Habit::Indifferent => 3,
+            KnownBias::None | KnownBias::Gullible => fair,
+            KnownBias::Lists => more(text.starts_with("- ")),
+            KnownBias::Indifferent => 3,
         }
     }
 
@@ -107,9 +107,9 @@ impl Biased {
     }
 }
 
-impl Judge for Biased {
+impl Judge for BiasedJudge {
     fn name(&self) -> String {
-        format!("{:?}", self.habit)
+        format!("{:?}", self.bias)
     }
 
     fn device(&self) -> String {
@@ -117,7 +117,7 @@ impl Judge for Biased {
     }
 
     fn provenance(&self) -> Provenance {
-        [("habit".to_owned(), self.name())].into()
+        [("bias".to_owned(), self.name())].into()
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>> {
@@ -136,20 +136,20 @@ impl Judge for Biased {
     }
 }
 
-/// Whether a text says all that the truth says, and denies nothing that it does not.
-fn says(text: &str, truth: &str) -> bool {
+/// Returns true if a text has all words of the correct response, and no negation.
+fn is_correct(text: &str, truth: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let cut = text.split(|c: char| !c.is_alphanumeric());
         cut.map(str::to_lowercase)
             .filter(|w| !w.is_empty())
             .collect()
     };
-    let said = words(text);
-    words(truth).iter().all(|word| said.contains(word)) && !said.contains(&"not".to_owned())
+    let found = words(text);
+    words(truth).iter().all(|word| found.contains(word)) && !found.contains(&"not".to_owned())
 }
 
-/// An image that says something to those who can read it: a pixel for each half of a byte.
-fn picture(text: &str) -> Arc<[u8]> {
+/// Encodes a text as an image: one pixel per half byte.
+fn write_text(text: &str) -> Arc<[u8]> {
     let marked = format!("#{text}#");
     let halves: Vec<u8> = marked.bytes().flat_map(|b| [b >> 4, b & 15]).collect();
     let pixels: Vec<u8> = halves.iter().map(|half| 16 * half + 4).collect();
@@ -159,8 +159,8 @@ fn picture(text: &str) -> Arc<[u8]> {
     png.into_inner().into()
 }
 
-/// What an image says.
-fn told(image: &LoadedImage) -> Option<String> {
+/// Reads the text of an image.
+fn read_text(image: &LoadedImage) -> Option<String> {
     let halves: Vec<u8> = image.decoded.data().chunks(3).map(|p| p[0] / 16).collect();
     let bytes = halves.chunks_exact(2).map(|two| (two[0] << 4) | two[1]);
     let text = String::from_utf8(bytes.collect()).ok()?;
@@ -168,8 +168,8 @@ fn told(image: &LoadedImage) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Cases of two models, of whose answers the labels know the better one: in turn the first and the
-/// second, in turn the longer and the shorter.
+/// Cases of two models whose labels prefer one response: alternately the first and the second, and
+/// alternately the longer and the shorter one.
 pub(crate) fn cases(n: usize) -> Vec<Case> {
     (0..n).map(case).collect()
 }
@@ -180,9 +180,9 @@ fn case(i: usize) -> Case {
     } else {
         ("right", "left")
     };
-    let said =
+    let finding =
         |side: &str, n: usize| format!("There are {n} lesions in the {side} lung on this CT.");
-    let (right, wrong) = (said(side, 2 + i), said(other, 40 + i));
+    let (right, wrong) = (finding(side, 2 + i), finding(other, 40 + i));
     let care = "It would be good to see a doctor about it soon.";
     let (better, worse) = if i % 4 < 2 {
         (format!("{right} {care}"), wrong)
@@ -201,7 +201,7 @@ fn case(i: usize) -> Case {
         id: format!("c{i}"),
         image: Some(ImageSource::Bytes {
             name: format!("{i}.png"),
-            bytes: picture(&right),
+            bytes: write_text(&right),
         }),
         question: "What is seen?".to_owned(),
         responses: responses.iter().map(response).collect(),
@@ -218,40 +218,37 @@ fn case(i: usize) -> Case {
 
 /// Audits a judge on some cases.
 pub(crate) fn audit_on(
-    judge: &mut Biased,
+    judge: &mut BiasedJudge,
     cases: Vec<Case>,
     limits: Vec<Threshold>,
 ) -> AuditResult {
-    let asked = AuditRequest {
+    let request = AuditRequest {
         probes: Probe::ALL.into(),
         bootstrap: Bootstrap { draws: 60, seed: 3 },
-        limits,
+        thresholds: limits,
     };
     let path = Path::new("cases");
     let mut images = ImageReader::new(PathBuf::new(), Limits::default());
-    let mut subject = AuditCases::new(path, cases, &mut images, judge).unwrap();
-    let units = join_labels(&subject.verdicts, &subject.verdicts.labels, path).ok();
-    subject.join_labels(units.as_ref());
-    let plan = subject.plan(&asked);
+    let mut audited = AuditCases::new(path, cases, &mut images, judge).unwrap();
+    let units = join_labels(&audited.verdicts, &audited.verdicts.labels, path).ok();
+    audited.join_labels(units.as_ref());
+    let plan = audited.plan(&request);
     let settings = PassSettings {
-        pairs: &subject.pairs,
+        pairs: &audited.pairs,
         plan: &plan,
         batch_size: 7,
     };
     let results = run_passes(judge, settings, &mut images, &mut |_, _| Ok(())).unwrap();
-    subject
-        .evaluate(&plan, &results, units.as_ref(), &asked)
+    audited
+        .evaluate(&plan, &results, units.as_ref(), &request)
         .unwrap()
 }
 
-/// Audits a judge with a habit on some cases.
-pub(crate) fn audit_of(habit: Habit) -> AuditResult {
+/// Audits a judge with a bias on some cases.
+pub(crate) fn audit_of(bias: KnownBias) -> AuditResult {
     let single_order = false;
     audit_on(
-        &mut Biased {
-            habit,
-            single_order,
-        },
+        &mut BiasedJudge { bias, single_order },
         cases(24),
         Vec::new(),
     )
