@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::DecodeError;
+use super::super::error::DecodeError;
 
 /// How objects are looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
