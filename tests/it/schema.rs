@@ -86,9 +86,9 @@ fn demo_records_fit_the_schema() {
     let schema = Validator::load("records");
     let records = [folder.records("full"), folder.records("scores")].concat();
     assert_eq!(records.len(), 14);
-    records
-        .iter()
-        .for_each(|record| schema.assert_accepts(record));
+    for record in &records {
+        schema.assert_accepts(record);
+    }
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn unscored_and_noted_records_fit_the_schema() {
     folder.judge("out", &[]);
     let schema = Validator::load("records");
     let records = folder.records("out");
-    records
-        .iter()
-        .for_each(|record| schema.assert_accepts(record));
+    for record in &records {
+        schema.assert_accepts(record);
+    }
     let statuses: BTreeSet<&str> = records
         .iter()
         .filter_map(|r| r["status"].as_str())

@@ -78,6 +78,7 @@ fn completion_scripts_list_the_commands() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn bash_completes_commands_and_flags() {
     let folder = Folder::empty();
     folder.write("acem3.bash", &folder.run(&["completions", "bash"]).out);

@@ -63,7 +63,7 @@ fn hold(scores: &AnswerScores, metrics: &[Metric], expected: &Expected, prefix: 
                 assert!(wanted.abs() < 1e-9 || !has_words(expected));
             }
             MetricOutcome::Uncounted(UncountedReason::LeftOut) => {
-                assert!((wanted + 1.0).abs() < 1e-9)
+                assert!((wanted + 1.0).abs() < 1e-9);
             }
             other => panic!("{}: {other:?}", column.name),
         }

@@ -105,10 +105,10 @@ impl LearnedMetrics<'_> {
             match likeness {
                 BertScore::Found(score) => add(scores, score, baseline),
                 BertScore::NoWords => {
-                    both(scores, lost(UncountedReason::NoWords), baseline.is_some())
+                    both(scores, lost(UncountedReason::NoWords), baseline.is_some());
                 }
                 BertScore::NoWeight => {
-                    both(scores, lost(UncountedReason::NoWeight), baseline.is_some())
+                    both(scores, lost(UncountedReason::NoWeight), baseline.is_some());
                 }
             }
         }

@@ -135,7 +135,7 @@ impl MetricEstimate {
             // A corpus is counted answer by answer, like BLEU-1.
             match scores.get(column.corpus.map_or(column.name, |_| "bleu1")) {
                 Some(MetricOutcome::Value(value)) => {
-                    sample.push(&answer.cluster, value, scores.bleu)
+                    sample.push(&answer.cluster, value, scores.bleu);
                 }
                 Some(MetricOutcome::Uncounted(why)) => *uncounted.entry(why).or_default() += 1,
                 Some(MetricOutcome::Elsewhere) | None => {}

@@ -56,6 +56,7 @@ pub struct ScorePair {
     #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [u8; 2],
     /// Expected scores: the means of the score distributions.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// Standard deviations of the score distributions, in score points.
     pub spread: [f64; 2],

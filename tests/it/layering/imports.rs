@@ -210,18 +210,15 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_expr_path(&mut self, expr: &'ast syn::ExprPath) {
-        match &expr.qself {
+        if let Some(qself) = &expr.qself {
             // The path of `<A as B>::c` begins with `B`, that of `<A>::c` with nothing.
-            Some(qself) => {
-                self.visit_type(&qself.ty);
-                if qself.position > 0 {
-                    self.visit_path(&expr.path);
-                }
+            self.visit_type(&qself.ty);
+            if qself.position > 0 {
+                self.visit_path(&expr.path);
             }
-            None => {
-                self.read_value(&written(&expr.path));
-                visit::visit_path(self, &expr.path);
-            }
+        } else {
+            self.read_value(&written(&expr.path));
+            visit::visit_path(self, &expr.path);
         }
     }
 
@@ -235,10 +232,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        if let syn::Expr::Path(callee) = &*call.func {
-            if callee.qself.is_none() {
-                self.read_path(&written(&callee.path));
-            }
+        if let syn::Expr::Path(callee) = &*call.func
+            && callee.qself.is_none()
+        {
+            self.read_path(&written(&callee.path));
         }
         visit::visit_expr_call(self, call);
     }

@@ -103,7 +103,7 @@ fn stands_alone(trees: &[TokenTree], start: usize, end: usize) -> bool {
     let named = is(trees, end, ':') && !is(trees, end + 1, ':')
         || is(trees, end, '=') && !is(trees, end + 1, '=') && !is(trees, end + 1, '>');
     let associated = before(':') && start > 1 && is(trees, start - 2, ':');
-    !field && !before('\'') && !associated && !(named && end == start + 1)
+    !(field || before('\'') || associated || named && end == start + 1)
 }
 
 fn is_call(trees: &[TokenTree], end: usize) -> bool {

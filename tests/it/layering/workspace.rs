@@ -95,10 +95,10 @@ impl Workspace {
             parent,
             folder,
         };
-        self.add_module(place, parsed.items)
+        self.add_module(&place, parsed.items)
     }
 
-    fn add_module(&mut self, place: Place, items: Vec<Item>) -> usize {
+    fn add_module(&mut self, place: &Place, items: Vec<Item>) -> usize {
         let id = self.modules.len();
         self.modules.push(Module {
             file: place.file,
@@ -109,7 +109,7 @@ impl Workspace {
         for item in items.into_iter().filter(|item| !is_test_item(item)) {
             if let Item::Mod(child) = item {
                 let name = child.ident.clone();
-                let module = self.add_child(child, id, &place);
+                let module = self.add_child(child, id, place);
                 self.modules[id].scope.add(&name, Name::Module(module));
             } else {
                 self.modules[id].scope.add_item(&item);
@@ -128,7 +128,7 @@ impl Workspace {
                 parent: Some(parent),
                 folder,
             };
-            return self.add_module(place, items);
+            return self.add_module(&place, items);
         }
         if let Some(path) = path_attribute(&child) {
             let beside = self.files[place.file].parent().unwrap().to_owned();

@@ -38,7 +38,7 @@ impl SentencePieceModel {
                 (40, ProtoValue::Number(id)) => self.unknown = usize::try_from(id)?,
                 // A model without such a token says -1.
                 (41, ProtoValue::Number(id)) => {
-                    self.start = usize::try_from(id).unwrap_or(usize::MAX)
+                    self.start = usize::try_from(id).unwrap_or(usize::MAX);
                 }
                 _ => {}
             }
