@@ -90,6 +90,8 @@ mod report_forms;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
+mod snapshots;
+#[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]
 mod statistics;
