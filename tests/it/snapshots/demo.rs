@@ -53,7 +53,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "audit-of-cases",
         "audit assets/demo --panel scripted: --draws 100 --out audit.json",
     ),
-    ("audit-that-fails", "audit demo --max-position-gap 0"),
+    ("audit-that-fails", "audit other --max-asymmetry 0.01"),
     (
         "calibrate-fit",
         "calibrate fit other --draws 100 --out map.json",

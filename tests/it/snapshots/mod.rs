@@ -74,9 +74,11 @@ impl Snapshots {
         for entry in fs::read_dir(&self.folder).into_iter().flatten() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            match name.strip_suffix(".snap") {
-                Some(name) if !self.seen.contains(name) => {}
-                _ => continue,
+            let snapshot = name.strip_suffix(".snap");
+            let unused = snapshot.is_some_and(|name| !self.seen.contains(name));
+            let pending = updates && name.ends_with(".snap.new");
+            if !unused && !pending {
+                continue;
             }
             if updates {
                 fs::remove_file(path).unwrap();
