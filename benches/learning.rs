@@ -14,9 +14,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use acem3::cli::DeviceArg;
-use acem3::device::open;
-use acem3::encoders::memory::peak;
+use acem3::support::device::DeviceChoice;
+use acem3::support::device::open;
+use acem3::training::encoders::peak_memory::peak;
 use acem3::training::{Precision, TrainConfig};
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::Slot;
@@ -75,7 +75,7 @@ fn main() -> Result<()> {
         .collect();
     let given: Vec<&str> = given.iter().map(String::as_str).collect();
     let word = |i: usize, default| given.get(i).copied().unwrap_or(default);
-    let device: DeviceArg = word(0, "cpu").parse().map_err(anyhow::Error::msg)?;
+    let device: DeviceChoice = word(0, "cpu").parse().map_err(anyhow::Error::msg)?;
     let precision = match word(1, "f32") {
         "f32" => Precision::F32,
         "bf16" => Precision::Bf16,

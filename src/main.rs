@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use acem3::cli::Cli;
-use acem3::terminal::exit;
-use acem3::{commands, threads};
+use acem3::cli::args::Cli;
+use acem3::cli::commands;
+use acem3::support::terminal::exit;
+use acem3::support::threads;
 use clap::Parser;
 
 fn main() -> ExitCode {

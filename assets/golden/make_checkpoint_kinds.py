@@ -11,7 +11,7 @@ written by Qwen2, `llava-mistral` lies as LLaVA's own code saves it (LLaVA-Med 1
 image padded, tokenizer.model), `llava-next-original` is the first one as that code saves it (LLaVA 1.6), `mistral`
 and `qwen2` read text alone. Each other than `llava-next-original` holds `values.safetensors`: for each image the
 reference's pixel values, image tokens, last logits and greedy tokens. Run make_checkpoints.py first, whose manner
-and tokenizer it has. The tests are in src/panel/published/tests/kinds.rs and
+and tokenizer it has. The tests are in src/checkpoints/published/tests/kinds.rs and
 tests/it/layouts.rs.
 """
 

@@ -9,7 +9,7 @@ reference implementations make of a prompt with an image.
 `llava` is the hub's layout (sharded safetensors, tokenizer.json), `llava-original` the same weights
 as LLaVA's own code saves them (sharded pickles, tokenizer.model alone, `clip-tiny` beside it), and
 `expected.safetensors` what transformers computes. `pieces.json` holds the encodings of awkward
-strings by sentencepiece. The tests are in src/panel/published/tests.rs and tests/it/checkpoints.rs.
+strings by sentencepiece. The tests are in src/checkpoints/published/tests.rs and tests/it/checkpoints.rs.
 """
 
 import io

@@ -5,7 +5,7 @@ transformers makes of it. `make_checkpoints.py` names the versions of all packag
     python make_full_size.py FOLDER float32    values-float32.safetensors (or bfloat16): image tokens and logits
 
 The second form loads the checkpoint as a user would, and prints the peak of its memory in bytes. The test is in
-src/panel/published/tests/full_size.rs.
+src/checkpoints/published/tests/full_size.rs.
 """
 
 import sys

@@ -12,7 +12,7 @@ of them. Names, metadata and the order of rows are those of llama.cpp's `convert
 `check` reads the files back with transformers' own reader of GGUF. `expected.safetensors` holds
 tokens, logits and greedy continuations, `pieces.json` the encodings of awkward strings by
 sentencepiece and by the tokenizers of Llama 3 and Qwen2. The tests are in
-src/panel/published/gguf/tests.rs and tests/it/gguf.rs.
+src/checkpoints/published/gguf/tests.rs and tests/it/gguf.rs.
 """
 
 import json

@@ -8,7 +8,7 @@ computed by peft.
 `rtdpo` of `make_training.py`; the reference is the model that training begins with, which is the one without adapters.
 They are beside all seven matrices of the decoder's upper layer, so that its lower one is frozen. Kept are the drawn `A`
 (`start.`; `B` is zero), the loss and all gradients before the first step (`first.`) and after the third (`last.`), the
-adapters then, and the matrices with them merged. The test is in src/panel/published/tests/training.rs.
+adapters then, and the matrices with them merged. The test is in src/checkpoints/published/tests/training.rs.
 """
 
 import torch

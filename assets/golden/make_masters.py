@@ -9,7 +9,7 @@ rounded to bf16 and their gradients come in bf16; all else is in f32. Kept are, 
 (`usual.`) and one whose steps are far below what bf16 can tell apart (`small.`), the losses and by how much every master
 moved; the losses of the usual rate when not only the matrices but every value on the way is bf16, as Megatron trains
 (`narrow.losses`); and how far weights move at the small rate without masters (`without.moved`, the norm of all of it). The
-test is in src/panel/published/tests/masters.rs.
+test is in src/checkpoints/published/tests/masters.rs.
 """
 
 import torch

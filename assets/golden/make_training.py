@@ -8,7 +8,7 @@ Two preferences: a prompt with the image and a chosen and a rejected continuatio
 `sft` is the mean of -log p over the chosen continuations' tokens; `dpo`, `rtdpo` and `adto` are the mean over both of
 -log sigmoid(beta * ((w - w_ref) - (l - l_ref))), w and l being sums of log p. A reward token stands before a
 continuation in `rtdpo`, where it counts, and in `adto`, where it does not. The reference is the same model with its
-output weights turned down. The test is in src/panel/published/tests/training.rs.
+output weights turned down. The test is in src/checkpoints/published/tests/training.rs.
 """
 
 import random

@@ -6,7 +6,7 @@ writes, beginning with the weights of the tiny LLaVA in `checkpoints/llava`.
 
 `make_checkpoints.py`, which is run first, names the versions of the other packages. The preferences are those of
 `data preferences --n 2 --seed 3 --reward-tokens`, all in one batch in their order. The tokenizer puts no space before
-a text, as TRL's collator reads a continuation by itself. The test is in src/panel/published/tests/training.rs.
+a text, as TRL's collator reads a continuation by itself. The test is in src/checkpoints/published/tests/training.rs.
 """
 
 import json

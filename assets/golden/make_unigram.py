@@ -8,7 +8,7 @@
 `plain.model` is as sentencepiece trains by default: letters are changed by its table (NFKC and more), spaces
 collapsed, and what it does not know is `<unk>`. `bytes.model` changes nothing, spells unknown letters in bytes and
 has symbols of its own. `pieces.json` holds what sentencepiece makes of each string, and what it makes of that again.
-The tests are in src/panel/published/tests/pieces.rs.
+The tests are in src/checkpoints/published/tests/pieces.rs.
 """
 
 import io

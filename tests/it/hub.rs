@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use acem3::hub::{Hub, HubError, Patience, RepoRef, Settings, Snapshot, Token, Wanted};
+use acem3::checkpoints::hub::{
+    Hub, HubError, Patience, RepoRef, Settings, Snapshot, Token, Wanted,
+};
 
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use acem3::hub::{Hub, HubError, RepoRef, Settings, Wanted};
+use acem3::checkpoints::hub::{Hub, HubError, RepoRef, Settings, Wanted};
 
 use crate::folder::{Folder, Said, said};
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server};

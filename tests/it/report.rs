@@ -116,7 +116,7 @@ fn no_text_breaks_out_of_the_page() {
     assert_eq!(index["entries"][0]["answers"][0], HOSTILE);
     assert_eq!(index["entries"][0]["question"], HOSTILE);
     assert_eq!(index["entries"][0]["case"], HOSTILE);
-    let program = include_str!("../../src/report/page.js");
+    let program = include_str!("../../src/analysis/report/page.js");
     for door in [
         "innerHTML",
         "outerHTML",

@@ -1,4 +1,4 @@
-//! The demo, judged once by the embedded panel, and what every command makes of it.
+//! Outputs of all commands on the demo, which the embedded panel judges once.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::{Snapshots, transcript};
 use crate::folder::Folder;
 
-/// The commands in the order in which they are run, by the names of their snapshots. The embedded panel
-/// gives every response of the demo the score of its label, so `other` holds verdicts of another judge,
-/// of which statistics have more to say. Few bootstrap draws keep the test short.
+/// Names of snapshots and their commands, in the order in which they run. The scores of the embedded panel
+/// on the demo equal the labels, so statistics that need disagreement run on `other`, the records of another
+/// judge. Few bootstrap resamples keep the test short.
 const COMMANDS: &[(&str, &str)] = &[
     ("judge", "judge assets/demo --out demo"),
     (
@@ -102,7 +102,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("data-phantoms", "data phantoms --out toy --n 3"),
 ];
 
-/// Copies the demo to where the README's commands name it.
+/// Copies the demo to the path that the README uses.
 fn copy_demo(folder: &Folder) {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     for part in ["", "images"] {
@@ -117,7 +117,7 @@ fn copy_demo(folder: &Folder) {
     }
 }
 
-/// Writes ratings of two raters, who differ about every third response.
+/// Writes a label file of two raters who disagree on every third response.
 fn write_ratings(folder: &Folder) {
     let text = folder.read("assets/demo/cases.jsonl");
     let mut table = "case,model,rater,score\n".to_owned();
@@ -144,11 +144,11 @@ fn write_ratings(folder: &Folder) {
 }
 
 #[test]
-fn outputs_on_the_demo() {
+fn demo_outputs_match_snapshots() {
     let folder = Folder::empty();
     copy_demo(&folder);
     write_ratings(&folder);
-    let mut snapshots = Snapshots::of("demo");
+    let mut snapshots = Snapshots::open("demo");
     for (name, command) in COMMANDS {
         snapshots.check(name, &transcript(&folder, command));
     }

@@ -1,18 +1,18 @@
-//! What users get wrong most often: what the program then says, and its exit code.
+//! Common errors of users: messages and exit codes.
 
 use std::fs;
 
 use super::{Snapshots, transcript};
 use crate::folder::{Folder, case};
 
-/// A command that goes wrong in a folder of three good cases, once the folder is prepared.
+/// A command that fails in a folder of three valid cases after `prepare` has changed it.
 pub(super) struct Mistake {
     pub(super) name: &'static str,
     pub(super) command: &'static str,
     pub(super) prepare: fn(&Folder),
 }
 
-/// Runs every command in a folder of its own, and compares what it says.
+/// Runs each command in a new folder and compares its output.
 pub(super) fn check(snapshots: &mut Snapshots, mistakes: &[Mistake]) {
     for mistake in mistakes {
         if mistake.name == DEVICE && cfg!(feature = "cuda") {
@@ -33,7 +33,7 @@ const fn mistake(name: &'static str, command: &'static str, prepare: fn(&Folder)
     }
 }
 
-/// What is typed wrong.
+/// Wrong usage of commands and flags.
 const USAGE: &[Mistake] = &[
     mistake("no-command", "", nothing),
     mistake("command-unknown", "jugde cases --out out", nothing),
@@ -77,7 +77,7 @@ const USAGE: &[Mistake] = &[
     ),
 ];
 
-/// Cases, images and answers that cannot be used.
+/// Invalid cases, images and answers.
 const INPUT: &[Mistake] = &[
     mistake("cases-path-missing", "judge nowhere --out out", nothing),
     mistake("cases-without-fault", "data check cases", nothing),
@@ -153,7 +153,7 @@ const INPUT: &[Mistake] = &[
     ),
 ];
 
-/// Folders for results, panels, models and configurations.
+/// Problems with output folders, panels, the hub, devices and configurations.
 const SETUP: &[Mistake] = &[
     mistake("out-is-a-file", "judge cases --out notes.txt", notes),
     mistake("out-below-a-file", "judge cases --out notes.txt/out", notes),
@@ -240,12 +240,12 @@ const SETUP: &[Mistake] = &[
 ];
 
 const CASES: &str = "cases/cases.jsonl";
-/// What a program without CUDA says, which one with CUDA cannot.
+/// A build with CUDA cannot produce this output.
 const DEVICE: &str = "device-missing";
 
 fn nothing(_: &Folder) {}
 
-/// Replaces a text in the second case.
+/// Replaces text in the second case.
 fn edit(folder: &Folder, from: &str, to: &str) {
     let mut lines: Vec<String> = (0..3).map(|i| case(i).to_string()).collect();
     assert!(lines[1].contains(from), "{from} is not in {}", lines[1]);
@@ -302,7 +302,7 @@ pub(super) fn judged(folder: &Folder) {
     assert_eq!(said.code, 0, "{}", said.err);
 }
 
-/// Writes a training configuration with a replaced text.
+/// Writes a training configuration with replaced text.
 fn config(folder: &Folder, from: &str, to: &str) {
     let text = include_str!("../../tiny.toml");
     assert!(text.contains(from), "{from} is not in tiny.toml");
@@ -310,22 +310,22 @@ fn config(folder: &Folder, from: &str, to: &str) {
 }
 
 #[test]
-fn errors_of_usage() {
-    let mut snapshots = Snapshots::of("usage");
+fn usage_errors_match_snapshots() {
+    let mut snapshots = Snapshots::open("usage");
     check(&mut snapshots, USAGE);
     snapshots.finish();
 }
 
 #[test]
-fn errors_of_input() {
-    let mut snapshots = Snapshots::of("input");
+fn input_errors_match_snapshots() {
+    let mut snapshots = Snapshots::open("input");
     check(&mut snapshots, INPUT);
     snapshots.finish();
 }
 
 #[test]
-fn errors_of_setup() {
-    let mut snapshots = Snapshots::of("setup");
+fn setup_errors_match_snapshots() {
+    let mut snapshots = Snapshots::open("setup");
     check(&mut snapshots, SETUP);
     snapshots.finish();
 }

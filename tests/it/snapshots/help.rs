@@ -1,13 +1,13 @@
-//! Every help page, on a terminal of 80 columns.
+//! Every help page.
 
-use acem3::cli::Cli;
+use acem3::cli::args::Cli;
 use clap::CommandFactory as _;
 
 use super::mask::{mask, mask_commit};
 use super::{COLUMNS, Snapshots, layout, run};
 use crate::folder::Folder;
 
-/// The words of every command, those without subcommands too; the first is the program itself.
+/// Lists all commands and subcommands as words; the program itself has none.
 fn commands() -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), Cli::command())];
@@ -23,7 +23,7 @@ fn commands() -> Vec<Vec<String>> {
     found
 }
 
-/// The help page of a command.
+/// Runs a command with a help flag and returns its masked transcript.
 fn page(folder: &Folder, words: &[String], flag: &str, columns: usize) -> String {
     let words = words.iter().map(String::as_str);
     let args: Vec<&str> = words.chain([flag]).collect();
@@ -32,15 +32,15 @@ fn page(folder: &Folder, words: &[String], flag: &str, columns: usize) -> String
 }
 
 #[test]
-fn help_pages() {
+fn help_pages_match_snapshots() {
     let folder = Folder::empty();
-    let mut snapshots = Snapshots::of("help");
+    let mut snapshots = Snapshots::open("help");
     for words in commands() {
         let name = [&["acem3".to_owned()], &words[..]].concat().join("-");
         let text = page(&folder, &words, "--help", COLUMNS);
         snapshots.check(&name, &text);
     }
-    // One page as a wide terminal shows it, and one in short.
+    // One page on a wide terminal, and one short page.
     let judge = ["judge".to_owned()];
     let wide = page(&folder, &judge, "--help", 200);
     snapshots.check("acem3-judge-on-a-wide-terminal", &wide);
@@ -52,7 +52,7 @@ fn help_pages() {
 }
 
 #[test]
-fn every_command_has_a_help_page() {
+fn command_list_includes_subcommands() {
     let all = commands();
     assert!(all.contains(&Vec::new()), "the program itself is missing");
     let named = |words: &[&str]| all.iter().any(|command| command == words);

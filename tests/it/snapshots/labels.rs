@@ -1,10 +1,10 @@
-//! Mistakes in what is done with records: labels, audits, calibrations, reports and metrics.
+//! Errors of commands that read records: labels, audits, calibration, reports and metrics.
 
 use super::Snapshots;
 use super::errors::{Mistake, check, judged};
 use crate::folder::Folder;
 
-/// A command on the records of three cases, with a file of labels.
+/// `acem3 agree` on the records of three cases, with a label file.
 const fn labelled(name: &'static str, labels: fn(&Folder)) -> Mistake {
     Mistake {
         name,
@@ -113,8 +113,8 @@ fn two_judges(folder: &Folder) {
 }
 
 #[test]
-fn errors_on_records() {
-    let mut snapshots = Snapshots::of("records");
+fn record_errors_match_snapshots() {
+    let mut snapshots = Snapshots::open("records");
     check(&mut snapshots, MISTAKES);
     snapshots.finish();
 }

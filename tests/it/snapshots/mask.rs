@@ -1,13 +1,13 @@
-//! Replaces what varies between two runs and two machines.
+//! Masks the parts of an output that differ between runs or machines.
 
 use regex::{Captures, Regex};
 
 use crate::folder::Folder;
 
-/// The decimals that are kept of a number with more: processors differ in the last ones.
+/// Decimals kept of longer numbers. The last digits differ between processors.
 const DECIMALS: usize = 4;
 
-/// The text with paths, times and versions replaced, and long decimals rounded.
+/// Replaces paths, times and versions, and rounds long decimals.
 pub(super) fn mask(folder: &Folder, text: &str) -> String {
     let path = folder.path("");
     let whole = path.canonicalize().unwrap();
@@ -16,7 +16,7 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
         let path = path.display().to_string();
         text = text.replace(path.trim_end_matches('/'), "[FOLDER]");
     }
-    // A slow machine reports progress about every ten seconds.
+    // Progress lines appear every ten seconds, so only on slow machines.
     text = replace(
         &text,
         r"(?m)^\d+( of \d+)? (cases|pairs), \d+ verdicts?\b.*\n",
@@ -27,7 +27,7 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
         r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
         "[TIME]",
     );
-    // The same error has another number on another system.
+    // The numbers of errors depend on the operating system.
     text = replace(&text, r"\(os error \d+\)", "(os error [N])");
     let duration = r"\bin (\d+ h \d\d min|\d+ min \d\d s|\d+(\.\d+)? s)\b";
     text = replace(&text, duration, "in [DURATION]");
@@ -35,7 +35,7 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
     round(&text)
 }
 
-/// The text with every commit's hash replaced.
+/// Replaces commit hashes.
 pub(super) fn mask_commit(text: &str) -> String {
     replace(text, r"\b[0-9a-f]{7,40}\b", "[COMMIT]")
 }
@@ -59,7 +59,7 @@ fn round(text: &str) -> String {
 }
 
 #[test]
-fn only_what_varies_is_replaced() {
+fn mask_replaces_only_varying_parts() {
     let folder = Folder::empty();
     let path = folder.path("out/records.jsonl");
     let text = format!(

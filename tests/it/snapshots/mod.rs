@@ -1,7 +1,7 @@
-//! Whole outputs of the program, compared with the files in `tests/snapshots`.
+//! Snapshot tests: whole outputs of the program, compared with the files in `tests/snapshots`.
 //!
-//! CONTRIBUTING.md says how to review and accept a change. On CI (`CI` is set) a difference only
-//! fails; elsewhere the new output also lies beside the old one, as `NAME.snap.new`.
+//! CONTRIBUTING.md describes how to review and accept a difference. If `CI` is set, a difference only
+//! fails the test. Otherwise the new output is also written next to the old one, as `NAME.snap.new`.
 
 mod demo;
 mod errors;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 
 use crate::folder::{Folder, Said, said};
 
-/// The columns of the terminal that help pages and tables are made for.
+/// Terminal width of the snapshots.
 const COLUMNS: usize = 80;
-/// Beginnings of the names of variables, in capitals, that change what the program does or how it prints.
+/// Prefixes (upper case) of environment variables that change what the program does or prints.
 const UNSET: [&str; 10] = [
     "ALL_PROXY",
     "CLICOLOR",
@@ -32,7 +32,7 @@ const UNSET: [&str; 10] = [
     "XDG_",
 ];
 
-/// The snapshots of one folder below `tests/snapshots`.
+/// The snapshots in one folder of `tests/snapshots`.
 struct Snapshots {
     folder: PathBuf,
     seen: BTreeSet<String>,
@@ -40,7 +40,7 @@ struct Snapshots {
 }
 
 impl Snapshots {
-    fn of(group: &str) -> Self {
+    fn open(group: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self {
             folder: root.join("tests/snapshots").join(group),
@@ -49,8 +49,8 @@ impl Snapshots {
         }
     }
 
-    /// Compares an output with its snapshot. A difference fails in [`Self::finish`], so that one run shows
-    /// all of them.
+    /// Compares an output with its snapshot. [`Self::finish`] reports differences, so that one run shows all
+    /// of them.
     fn check(&mut self, name: &str, text: &str) {
         assert!(self.seen.insert(name.to_owned()), "{name} is used twice");
         let mut settings = insta::Settings::new();
@@ -63,12 +63,13 @@ impl Snapshots {
         }
     }
 
-    /// Counts a snapshot as used though this build cannot make its output.
+    /// Marks a snapshot as used although this build cannot produce its output.
     fn skip(&mut self, name: &str) {
         self.seen.insert(name.to_owned());
     }
 
-    /// Fails if an output differs from its snapshot, or a snapshot belongs to no output.
+    /// Fails if an output differs from its snapshot or a snapshot is unused. With `INSTA_UPDATE=always`, deletes
+    /// unused and pending snapshots instead.
     fn finish(mut self) {
         let updates = std::env::var("INSTA_UPDATE").is_ok_and(|mode| mode == "always");
         for entry in fs::read_dir(&self.folder).into_iter().flatten() {
@@ -83,7 +84,7 @@ impl Snapshots {
             if updates {
                 fs::remove_file(path).unwrap();
             } else {
-                self.faults.push(format!("{name}: no output has this name"));
+                self.faults.push(format!("{name}: unused snapshot"));
             }
         }
         let folder = self.folder.display();
@@ -96,7 +97,7 @@ impl Snapshots {
     }
 }
 
-/// Runs the program as in a terminal of [`COLUMNS`], apart from the environment of the tests.
+/// Runs the program with a terminal width, isolated from the environment of the tests.
 fn run(folder: &Folder, args: &[&str], columns: usize, environment: &[(&str, &str)]) -> Said {
     let mut command = folder.command(args);
     for (name, _) in std::env::vars_os() {
@@ -114,8 +115,8 @@ fn run(folder: &Folder, args: &[&str], columns: usize, environment: &[(&str, &st
     said(&command.output().unwrap())
 }
 
-/// What a person sees who types the command, which is words separated by spaces; in the environment's
-/// form `NAME=value` before `acem3` where there is any.
+/// Runs a command (words separated by spaces, `NAME=value` words set the environment) and returns its masked
+/// transcript.
 fn transcript(folder: &Folder, command: &str) -> String {
     let words = command.split(' ').filter(|word| !word.is_empty());
     let (settings, args): (Vec<&str>, Vec<&str>) =
@@ -126,7 +127,7 @@ fn transcript(folder: &Folder, command: &str) -> String {
     mask::mask(folder, &layout(&typed, &said))
 }
 
-/// A command, its exit code, and what it wrote.
+/// Formats a command, its exit code and its output.
 fn layout(typed: &str, said: &Said) -> String {
     let mut text = format!("$ {typed}\nexit code {}\n", said.code);
     for (name, stream) in [("stdout", &said.out), ("stderr", &said.err)] {

@@ -1,0 +1,194 @@
+//! Fitting a map, and finding on responses it has not seen how good it is.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+
+use super::curve::{Curve, Method};
+use super::file::{Calibration, CalibrationQuality, FittedMap};
+use crate::analysis::agreement::{LabelledUnits, TargetUnits};
+use crate::analysis::verdicts::{PairVerdict, ScoreKind, Verdicts};
+use crate::statistics::{
+    Bootstrap, Clusters, ContingencyCells, Defined, RatingColumn, Undefined, bias, interval,
+    mean_absolute, reliability,
+};
+
+/// A map wants so many labelled responses at least.
+const FEWEST: usize = 20;
+/// Draws of the map that are kept with it.
+const KEPT: usize = 100;
+
+/// How maps are fitted.
+#[derive(Clone, Copy, Debug)]
+pub struct FitConfig {
+    /// Which scores are mapped.
+    pub scores: ScoreKind,
+    /// The form of the maps.
+    pub method: Method,
+    /// Into how many parts the images are cut; each is mapped by what the others fit.
+    pub folds: usize,
+    /// The draws.
+    pub bootstrap: Bootstrap,
+}
+
+/// Scores and labels of the same responses.
+struct ScoreLabelPairs {
+    scores: Vec<f64>,
+    labels: Vec<f64>,
+    clusters: Clusters,
+}
+
+/// Fits a map for every target that is labelled with scores.
+///
+/// # Errors
+///
+/// If none has enough of them.
+pub fn fit(
+    verdicts: &Verdicts,
+    units: &LabelledUnits,
+    labels: String,
+    fitting: &FitConfig,
+) -> Result<Calibration> {
+    let (mut targets, mut left_out) = (BTreeMap::new(), BTreeMap::new());
+    for (target, of) in &units.targets {
+        let fitted = ScoreLabelPairs::new(of, &verdicts.pairs).and_then(|l| l.fit(fitting));
+        match fitted {
+            Ok(fitted) => {
+                targets.insert(*target, fitted);
+            }
+            Err(reason) => {
+                left_out.insert(*target, reason.named(["the judge's score", "the label"]));
+            }
+        }
+    }
+    if targets.is_empty() {
+        let reasons: Vec<String> = left_out
+            .iter()
+            .map(|(target, why)| format!("{}: {why}", target.key()))
+            .collect();
+        bail!(
+            "nothing to fit a calibration on ({})\n\
+             hint: label at least {FEWEST} responses about several images with scores",
+            reasons.join("; ")
+        );
+    }
+    Ok(Calibration {
+        schema: Calibration::SCHEMA,
+        judge: verdicts.judge.clone(),
+        name: verdicts.name.clone(),
+        scores: fitting.scores,
+        method: fitting.method,
+        labels,
+        raters: units.raters.len(),
+        targets,
+        left_out,
+    })
+}
+
+impl ScoreLabelPairs {
+    fn new(units: &TargetUnits, verdicts: &[PairVerdict]) -> Defined<Self> {
+        let judged = units.responses.iter().filter_map(|unit| {
+            let cluster = verdicts.get(unit.verdict)?.cluster.as_str();
+            Some((cluster, unit.judge?, unit.label(None)?))
+        });
+        let judged: Vec<_> = judged.collect();
+        if judged.len() < FEWEST {
+            return Err(Undefined::TooFew {
+                what: "labelled responses with a score",
+                found: judged.len(),
+                needed: FEWEST,
+            });
+        }
+        Ok(Self {
+            scores: judged.iter().map(|j| j.1).collect(),
+            labels: judged.iter().map(|j| j.2).collect(),
+            clusters: Clusters::new(judged.iter().map(|j| j.0)),
+        })
+    }
+
+    fn fit(&self, fitting: &FitConfig) -> Defined<FittedMap> {
+        if self.clusters.count() < fitting.folds {
+            return Err(Undefined::TooFew {
+                what: "images",
+                found: self.clusters.count(),
+                needed: fitting.folds,
+            });
+        }
+        for (side, values) in [
+            (RatingColumn::First, &self.scores),
+            (RatingColumn::Second, &self.labels),
+        ] {
+            // A map to or from one value says nothing of any other.
+            if values.iter().all(|v| Some(v) == values.first()) {
+                return Err(Undefined::Constant(side));
+            }
+        }
+        let once = vec![1.0; self.scores.len()];
+        let curve = self.curve(fitting.method, &once)?;
+        let kept = Bootstrap {
+            draws: KEPT,
+            ..fitting.bootstrap
+        };
+        let draws = kept.draw(&self.clusters, |weights| {
+            self.curve(fitting.method, weights)
+        });
+        let on_grid = |curve: Curve| grid().map(|x| rounded(curve.at(x))).collect();
+        Ok(FittedMap {
+            before: self.quality(&self.scores, fitting.bootstrap)?,
+            after: self.quality(&self.held_out(fitting)?, fitting.bootstrap)?,
+            n: self.scores.len(),
+            images: self.clusters.count(),
+            draws: draws.into_iter().flatten().map(on_grid).collect(),
+            curve,
+        })
+    }
+
+    fn curve(&self, method: Method, weights: &[f64]) -> Defined<Curve> {
+        Curve::fit(method, &self.scores, &self.labels, weights)
+    }
+
+    /// Every score mapped by what the other folds fit.
+    fn held_out(&self, fitting: &FitConfig) -> Defined<Vec<f64>> {
+        let folds = self.clusters.folds(fitting.folds, fitting.bootstrap.seed);
+        let mut mapped = self.scores.clone();
+        for fold in 0..fitting.folds {
+            let others: Vec<f64> = folds
+                .iter()
+                .map(|f| f64::from(u8::from(*f != fold)))
+                .collect();
+            let curve = self.curve(fitting.method, &others)?;
+            let own = mapped.iter_mut().zip(&folds).filter(|(_, f)| **f == fold);
+            own.for_each(|(score, _)| *score = curve.at(*score));
+        }
+        Ok(mapped)
+    }
+
+    fn quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<CalibrationQuality> {
+        let cells = ContingencyCells::new(scores, &self.labels)?;
+        let draws = bootstrap.draw(&self.clusters, |weights| {
+            let table = cells.drawn(weights);
+            (mean_absolute(&table), bias(&table))
+        });
+        let (errors, biases): (Vec<_>, Vec<_>) = draws.into_iter().unzip();
+        // Scores of two presentations are halves: each has a bin about it.
+        let between = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
+        let edges: Vec<f64> = [0.0].into_iter().chain(between).chain([5.0]).collect();
+        Ok(CalibrationQuality {
+            error: mean_absolute(&cells.table())?,
+            error_interval: interval(errors, &self.clusters).ok(),
+            bias: bias(&cells.table())?,
+            bias_interval: interval(biases, &self.clusters).ok(),
+            reliability: reliability(scores, &self.labels, &edges)?,
+        })
+    }
+}
+
+/// The scores at which draws of a map are kept.
+pub(super) fn grid() -> impl Iterator<Item = f64> {
+    (0..=20).map(|i| f64::from(i) / 4.0)
+}
+
+/// To four decimals, as records have scores.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

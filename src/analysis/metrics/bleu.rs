@@ -1,0 +1,146 @@
+//! BLEU (Papineni et al. 2002), as sacrebleu computes it with one reference: exponential smoothing, for
+//! single answers only the orders that they are long enough for (reference: `bleu.py` of sacrebleu 2.6).
+
+use std::iter::Sum;
+
+use super::overlap::WordOverlap;
+
+/// The longest runs that are counted.
+pub(super) const ORDERS: usize = 4;
+
+/// What BLEU is made of: counts that may be added up over a corpus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BleuCounts {
+    /// The runs of 1 to 4 words that answer and reference share.
+    pub correct: [u64; ORDERS],
+    /// The runs of 1 to 4 words in the answer.
+    pub total: [u64; ORDERS],
+    /// The words of the answer.
+    pub answer: u64,
+    /// The words of the reference.
+    pub reference: u64,
+}
+
+impl BleuCounts {
+    /// The counts of one answer.
+    pub fn of(pair: &WordOverlap) -> Self {
+        let (answer, reference) = (pair.answer.len(), pair.reference.len());
+        let mut counts = Self {
+            answer: answer as u64,
+            reference: reference as u64,
+            ..Self::default()
+        };
+        let orders = counts.correct.iter_mut().zip(&mut counts.total);
+        for (n, (correct, total)) in (1..).zip(orders) {
+            *correct = pair.common(n) as u64;
+            *total = (answer + 1).saturating_sub(n) as u64;
+        }
+        counts
+    }
+
+    /// The counts of the same answer so many times.
+    #[must_use]
+    pub fn times(self, n: u64) -> Self {
+        Self {
+            correct: self.correct.map(|count| n * count),
+            total: self.total.map(|count| n * count),
+            answer: n * self.answer,
+            reference: n * self.reference,
+        }
+    }
+
+    /// BLEU of runs up to `order` words, 0 to 100, of a single answer.
+    pub fn sentence(&self, order: usize) -> f64 {
+        self.score(order, true)
+    }
+
+    /// BLEU of runs up to `order` words, 0 to 100, of the corpus whose counts these are.
+    pub fn corpus(&self, order: usize) -> f64 {
+        self.score(order, false)
+    }
+
+    fn score(&self, order: usize, effective: bool) -> f64 {
+        let matched = self.correct.iter().take(order).any(|n| *n > 0);
+        if !matched {
+            return 0.0;
+        }
+        let (mut logs, mut orders, mut halves) = (0.0, 0_u32, 1.0);
+        for (correct, total) in self.correct.iter().zip(&self.total).take(order) {
+            if *total == 0 {
+                break;
+            }
+            orders += 1;
+            let precision = if *correct == 0 {
+                halves *= 2.0;
+                1.0 / (halves * *total as f64)
+            } else {
+                *correct as f64 / *total as f64
+            };
+            logs += precision.ln();
+        }
+        // A corpus without a single run of some length has no precision there, and so no BLEU.
+        if !effective && (orders as usize) < order {
+            return 0.0;
+        }
+        100.0 * self.brevity() * (logs / f64::from(orders)).exp()
+    }
+
+    /// The penalty of an answer shorter than its reference, 0 to 1.
+    fn brevity(&self) -> f64 {
+        if self.answer >= self.reference {
+            return 1.0;
+        }
+        (1.0 - self.reference as f64 / self.answer as f64).exp()
+    }
+}
+
+impl Sum for BleuCounts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |mut sum, one| {
+            for (sum, one) in sum.correct.iter_mut().zip(one.correct) {
+                *sum += one;
+            }
+            for (sum, one) in sum.total.iter_mut().zip(one.total) {
+                *sum += one;
+            }
+            sum.answer += one.answer;
+            sum.reference += one.reference;
+            sum
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(answer: &str, reference: &str) -> BleuCounts {
+        let split = |text| str::split_whitespace(text).collect::<Vec<_>>();
+        BleuCounts::of(&WordOverlap::new(&split(answer), &split(reference)))
+    }
+
+    #[test]
+    fn by_hand() {
+        // Precisions 5/6, 3/5, 1/4, and 1/(2 · 3) by smoothing; no penalty.
+        let one = counts("the cat sat on the mat", "the cat is on the mat");
+        assert_eq!(one.correct, [5, 3, 1, 0]);
+        let by_hand = 100.0 * (5.0 / 6.0 * 3.0 / 5.0 / 4.0 / 6.0_f64).powf(0.25);
+        assert!((one.sentence(4) - by_hand).abs() < 1e-9);
+        // One word of two: the penalty is e^(1 − 2); only one order is there.
+        let short = counts("left", "left lung");
+        assert!((short.sentence(4) - 100.0 * (-1.0_f64).exp()).abs() < 1e-9);
+        assert!(short.corpus(4).abs() < 1e-12);
+        assert!(counts("", "left").sentence(1).abs() < 1e-12);
+        assert!(counts("right", "left").sentence(4).abs() < 1e-12);
+    }
+
+    /// A corpus is not the mean of its sentences.
+    #[test]
+    fn corpora_add_counts_up() {
+        let both = [counts("a b", "a b"), counts("c d e f", "a b c d")];
+        let sum: BleuCounts = both.into_iter().sum();
+        assert_eq!((sum.correct, sum.total), ([4, 2, 0, 0], [6, 4, 2, 1]));
+        let mean = both.iter().map(|c| c.sentence(1)).sum::<f64>() / 2.0;
+        assert!((sum.corpus(1) - 400.0 / 6.0).abs() < 1e-9 && (mean - 75.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,127 @@
+//! How far two lists of words agree, as bags.
+
+use std::collections::HashMap;
+
+/// Precision, recall and their harmonic mean. They are named, because a list of three numbers has
+/// been read in the wrong order before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PrecisionRecall {
+    /// The part of the answer that is in the reference, 0 to 1.
+    pub precision: f64,
+    /// The part of the reference that is in the answer, 0 to 1.
+    pub recall: f64,
+    /// Their harmonic mean, 0 where both are.
+    pub f1: f64,
+}
+
+impl PrecisionRecall {
+    /// The agreement of an answer of `answer` parts with a reference of `reference` parts, of which
+    /// `same` are the same. An answer without parts agrees with nothing.
+    pub fn of(same: usize, answer: usize, reference: usize) -> Self {
+        let part = |of: usize| same as f64 / of.max(1) as f64;
+        Self::between(part(answer), part(reference))
+    }
+
+    /// The agreement of a precision and a recall.
+    pub fn between(precision: f64, recall: f64) -> Self {
+        let sum = precision + recall;
+        let f1 = if sum > 0.0 {
+            2.0 * precision * recall / sum
+        } else {
+            0.0
+        };
+        Self {
+            precision,
+            recall,
+            f1,
+        }
+    }
+}
+
+/// The words of an answer and of its reference as numbers: equal words have equal ones.
+#[derive(Clone, Debug, Default)]
+pub struct WordOverlap {
+    /// The words of the answer.
+    pub answer: Vec<u32>,
+    /// The words of the reference.
+    pub reference: Vec<u32>,
+}
+
+impl WordOverlap {
+    /// The pair of two lists of words.
+    pub fn new<S: AsRef<str>>(answer: &[S], reference: &[S]) -> Self {
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        let mut number = |word| {
+            let next = known.len() as u32;
+            *known.entry(word).or_insert(next)
+        };
+        Self {
+            answer: answer.iter().map(|w| number(w.as_ref())).collect(),
+            reference: reference.iter().map(|w| number(w.as_ref())).collect(),
+        }
+    }
+
+    /// How many runs of `n` words both have, each counted as often as in the one that has it less
+    /// often.
+    pub fn common(&self, n: usize) -> usize {
+        let (mut answer, mut reference) = (
+            sorted_runs(&self.answer, n).into_iter().peekable(),
+            sorted_runs(&self.reference, n).into_iter().peekable(),
+        );
+        let mut same = 0;
+        while let (Some(a), Some(b)) = (answer.peek(), reference.peek()) {
+            let order = a.cmp(b);
+            same += usize::from(order.is_eq());
+            if order.is_le() {
+                answer.next();
+            }
+            if order.is_ge() {
+                reference.next();
+            }
+        }
+        same
+    }
+
+    /// The agreement of the two bags of runs of `n` words.
+    pub fn agreement(&self, n: usize) -> PrecisionRecall {
+        let runs = |words: &[u32]| (words.len() + 1).saturating_sub(n);
+        PrecisionRecall::of(self.common(n), runs(&self.answer), runs(&self.reference))
+    }
+}
+
+fn sorted_runs(words: &[u32], n: usize) -> Vec<&[u32]> {
+    let mut runs: Vec<&[u32]> = words.windows(n.max(1)).collect();
+    runs.sort_unstable();
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(answer: &str, reference: &str) -> WordOverlap {
+        let split = |text| str::split_whitespace(text).collect::<Vec<_>>();
+        WordOverlap::new(&split(answer), &split(reference))
+    }
+
+    /// A known evaluation unpacks F1, precision and recall in another order than it returns them
+    /// (`MedEvalKit`), and counts a word as often as the answer repeats it (LLaVA-Med).
+    #[test]
+    fn each_number_has_its_own_name_and_repeating_earns_nothing() {
+        let once = pair("left lung base", "left lung").agreement(1);
+        assert!((once.precision - 2.0 / 3.0).abs() < 1e-12);
+        assert!((once.recall - 1.0).abs() < 1e-12);
+        assert!((once.f1 - 0.8).abs() < 1e-12);
+        let often = pair("left left left", "left lung").agreement(1);
+        assert!((often.recall - 0.5).abs() < 1e-12);
+        assert!((often.precision - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn runs_are_counted_as_often_as_both_have_them() {
+        let pair = pair("a b a b a", "b a b a b");
+        assert_eq!((pair.common(1), pair.common(2), pair.common(6)), (4, 4, 0));
+        assert_eq!(self::pair("", "a").agreement(1), PrecisionRecall::default());
+        assert_eq!(self::pair("a", "").agreement(2), PrecisionRecall::default());
+    }
+}

@@ -1,0 +1,79 @@
+//! ROUGE-1, -2 and -L (Lin 2004), as the package `rouge-score` computes them (reference:
+//! `rouge_scorer.py` and `tokenize.py` of rouge-score 0.1.2).
+
+use super::overlap::{PrecisionRecall, WordOverlap};
+use super::porter::stem;
+
+/// Words up to this length are not stemmed.
+const SHORT: usize = 3;
+
+/// The words: runs of ASCII letters and digits, in lower case, perhaps stemmed.
+pub(super) fn tokens(text: &str, stemmed: bool) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let runs = lower.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
+    let runs = runs.filter(|run| !run.is_empty());
+    runs.map(|word| {
+        if stemmed && word.len() > SHORT {
+            stem(word)
+        } else {
+            word.to_owned()
+        }
+    })
+    .collect()
+}
+
+/// ROUGE-L: the longest common subsequence against either length.
+pub(super) fn rouge_l(pair: &WordOverlap) -> PrecisionRecall {
+    let (answer, reference) = (&pair.answer, &pair.reference);
+    PrecisionRecall::of(
+        longest_common(answer, reference),
+        answer.len(),
+        reference.len(),
+    )
+}
+
+/// The length of the longest common subsequence.
+fn longest_common(a: &[u32], b: &[u32]) -> usize {
+    // The last row of the table alone is needed; `corner` is the cell left of the one above.
+    let mut row = vec![0; b.len()];
+    for x in a {
+        let (mut corner, mut left) = (0, 0);
+        for (cell, y) in row.iter_mut().zip(b) {
+            let above = *cell;
+            *cell = if x == y { corner + 1 } else { above.max(left) };
+            (corner, left) = (above, *cell);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_ascii() {
+        let plain = |text| tokens(text, false).join(" ");
+        assert_eq!(
+            plain("T2-weighted, 3.5 CM; café 肺"),
+            "t2 weighted 3 5 cm caf"
+        );
+        assert_eq!(
+            tokens("the lungs are enlarging", true).join(" "),
+            "the lung are enlarg"
+        );
+    }
+
+    #[test]
+    fn by_hand() {
+        let pair = |a, b| WordOverlap::new(&tokens(a, false), &tokens(b, false));
+        let found = rouge_l(&pair("police kill the gunman", "police killed the gunman"));
+        assert!((found.f1 - 0.75).abs() < 1e-12);
+        let turned = rouge_l(&pair(
+            "the gunman kill police now",
+            "police killed the gunman",
+        ));
+        assert!((turned.precision - 0.4).abs() < 1e-12 && (turned.recall - 0.5).abs() < 1e-12);
+        assert_eq!(rouge_l(&pair("", "police")), PrecisionRecall::default());
+    }
+}

@@ -1,0 +1,63 @@
+//! How much was judged, and why the rest was not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
+use crate::data::cases::UnscoredReason;
+
+/// The counts of a judge's records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RecordCounts {
+    /// Records: pairs, and cases without a pair to judge.
+    pub records: usize,
+    /// Cases they are about.
+    pub cases: usize,
+    /// Images.
+    pub images: usize,
+    /// Records with a verdict.
+    pub judged: usize,
+    /// Records without, by reason.
+    pub unscored: BTreeMap<UnscoredReason, usize>,
+    /// Pairs that were judged in both orders.
+    pub both_orders: usize,
+    /// Those whose orders disagree.
+    pub flipped: usize,
+    /// Verdicts without analyses: only scores were asked for.
+    pub without_analyses: usize,
+}
+
+impl RecordCounts {
+    /// Counts records.
+    pub(super) fn of(seen: &[RecordSummary]) -> Self {
+        let mut counts = Self {
+            records: seen.len(),
+            ..Self::default()
+        };
+        let (mut cases, mut images) = (BTreeSet::new(), BTreeSet::new());
+        for one in seen {
+            cases.extend(one.subject.case.as_deref());
+            let image = one.subject.image.as_ref();
+            images.extend(image.map(|i| i.sha256.map_or(i.name.clone(), |hash| hash.to_string())));
+            match &one.brief {
+                OutcomeSummary::Judged { flip, .. } => {
+                    counts.judged += 1;
+                    counts.both_orders += usize::from(flip.is_some());
+                    counts.flipped += usize::from(*flip == Some(true));
+                    counts.without_analyses += usize::from(!one.analysed);
+                }
+                OutcomeSummary::Unscored { reason, .. } => {
+                    *counts.unscored.entry(*reason).or_default() += 1;
+                }
+            }
+        }
+        (counts.cases, counts.images) = (cases.len(), images.len());
+        counts
+    }
+
+    /// Records without a verdict.
+    pub fn all_unscored(&self) -> usize {
+        self.unscored.values().sum()
+    }
+}

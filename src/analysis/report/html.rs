@@ -1,0 +1,268 @@
+//! The report as one page of HTML.
+
+use std::fmt::Write as _;
+
+use acem3_experts::{Aspect, Criterion};
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::browser::{BrowserEntry, CaseBrowser};
+use super::section::{ReportSection, SectionBlock};
+use super::sections::sections;
+use crate::analysis::agreement::TableSection;
+use crate::analysis::report::embedded_images::EmbeddedImages;
+use crate::analysis::report::report_data::ReportData;
+use crate::support::digest::Digest;
+use crate::support::escape::{html, json};
+use crate::support::text::plural;
+
+/// The look of the page.
+const STYLE: &str = include_str!("page.css");
+/// The program that shows the cases.
+const SCRIPT: &str = include_str!("page.js");
+/// The form in which cases are looked for, and where they are shown.
+const CASES: &str = include_str!("cases.html");
+/// So many entries' analyses are in one piece of data, which is read when one of them is opened.
+const CHUNK: usize = 100;
+
+/// What the program knows from the start.
+#[derive(Serialize)]
+struct PageIndex<'a> {
+    judges: Vec<&'a str>,
+    chunk: usize,
+    aspects: Vec<[&'a str; 2]>,
+    criteria: Vec<[&'a str; 3]>,
+    entries: &'a [BrowserEntry],
+}
+
+/// The page.
+///
+/// # Errors
+///
+/// If the cases cannot be written as JSON.
+pub fn page(
+    title: &str,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    pictures: &EmbeddedImages,
+) -> Result<String> {
+    let sections = sections(report, browser);
+    let mut page = String::new();
+    head(&mut page, title);
+    let judges: Vec<String> = report
+        .judges
+        .iter()
+        .map(|judge| html(&judge.name))
+        .collect();
+    let _ = write!(
+        page,
+        "<header>\n<p class=\"kind\">acem3 report</p>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n",
+        html(title),
+        judges.join(" · ")
+    );
+    navigation(&mut page, &sections);
+    page.push_str("<main id=\"main\">\n");
+    for section in &sections {
+        if section.id == "method" {
+            cases(&mut page, browser, pictures);
+        }
+        section_html(&mut page, section);
+    }
+    page.push_str("</main>\n");
+    data(&mut page, report, browser, pictures)?;
+    let _ = write!(page, "<script>{SCRIPT}</script>\n</body>\n</html>\n");
+    Ok(page)
+}
+
+/// What may run is named by its hash; nothing may be loaded.
+fn head(page: &mut String, title: &str) {
+    let hash = |text: &str| STANDARD.encode(Digest::of(text.as_bytes()).bytes());
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
+         style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"generator\" content=\"acem3\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n\
+         <body>\n<a class=\"skip\" href=\"#main\">Skip to the report</a>\n",
+        hash(STYLE),
+        hash(SCRIPT),
+        html(title)
+    );
+}
+
+fn navigation(page: &mut String, sections: &[ReportSection]) {
+    page.push_str("<nav aria-label=\"Sections\">\n<ul>\n");
+    for section in sections {
+        if section.id == "method" {
+            page.push_str("<li><a href=\"#cases\">Cases</a></li>\n");
+        }
+        let _ = writeln!(
+            page,
+            "<li><a href=\"#{}\">{}</a></li>",
+            section.id, section.title
+        );
+    }
+    page.push_str("</ul>\n</nav>\n");
+}
+
+fn section_html(page: &mut String, section: &ReportSection) {
+    let id = section.id;
+    let _ = write!(
+        page,
+        "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{}</h2>\n",
+        section.title
+    );
+    for (i, block) in section.blocks.iter().enumerate() {
+        match block {
+            SectionBlock::Said(text) => paragraph(page, text),
+            SectionBlock::Judge(name) => {
+                let _ = writeln!(page, "<h3>{}</h3>", html(name));
+            }
+            SectionBlock::Findings(findings) => {
+                page.push_str("<dl class=\"findings\">\n");
+                for (about, finding) in findings {
+                    let (about, finding) = (html(about), prose(finding));
+                    let _ = writeln!(page, "<div><dt>{about}</dt><dd>{finding}</dd></div>");
+                }
+                page.push_str("</dl>\n");
+            }
+            SectionBlock::Table(part) => table(page, part, &[]),
+            SectionBlock::Cases(part, places) => table(page, part, places),
+            SectionBlock::Charts(title, charts) => {
+                page.push_str("<figure class=\"charts\">\n");
+                for (of, chart) in charts.iter().enumerate() {
+                    let _ = writeln!(page, "{}", chart.svg(&format!("{id}-{i}-{of}")));
+                }
+                let caption = charts.first().map_or("", |chart| &chart.description);
+                let (title, caption) = (prose(title), prose(caption));
+                let _ = write!(
+                    page,
+                    "<figcaption><strong>{title}</strong> {caption}</figcaption>\n</figure>\n"
+                );
+            }
+        }
+    }
+    page.push_str("</section>\n");
+}
+
+/// A text of this program's, in which no number is parted from its unit.
+fn prose(text: &str) -> String {
+    html(text)
+        .replace(" %", "\u{a0}%")
+        .replace("(n ", "(n\u{a0}")
+}
+
+/// A paragraph; its lines stay lines.
+fn paragraph(page: &mut String, text: &str) {
+    let lines: Vec<String> = text.lines().map(prose).collect();
+    let _ = writeln!(page, "<p>{}</p>", lines.join("<br>\n"));
+}
+
+/// A table; where its rows are about entries, their first cells lead there.
+fn table(page: &mut String, part: &TableSection, places: &[usize]) {
+    let title = html(&part.title);
+    let class = if places.is_empty() {
+        ""
+    } else {
+        " class=\"words\""
+    };
+    let _ = write!(
+        page,
+        "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\">\n<table{class}>\n\
+         <caption>{title}</caption>\n<thead>\n<tr>"
+    );
+    for cell in &part.grid.head {
+        let _ = match cell.as_str() {
+            "" => write!(page, "<td></td>"),
+            cell => write!(page, "<th scope=\"col\">{}</th>", html(cell)),
+        };
+    }
+    page.push_str("</tr>\n</thead>\n<tbody>\n");
+    for (i, row) in part.grid.rows.iter().enumerate() {
+        page.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let text = html(cell.trim_start());
+            let _ = match (column, places.get(i)) {
+                (0, Some(place)) => write!(
+                    page,
+                    "<th scope=\"row\"><a href=\"#cases?open={}\">{text}</a></th>",
+                    place + 1
+                ),
+                (0, None) if cell.starts_with("  ") => {
+                    write!(page, "<th scope=\"row\" class=\"below\">{text}</th>")
+                }
+                (0, None) => write!(page, "<th scope=\"row\">{text}</th>"),
+                _ => write!(page, "<td>{text}</td>"),
+            };
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody>\n</table>\n</div>\n");
+    if !part.notes.is_empty() {
+        page.push_str("<ul class=\"notes\">\n");
+        for note in &part.notes {
+            let _ = writeln!(page, "<li>{}</li>", prose(note));
+        }
+        page.push_str("</ul>\n");
+    }
+}
+
+/// The browser of cases, which the program fills.
+fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
+    let n = plural(browser.entries.len() as u64, "pair");
+    let images = if pictures.uris.is_empty() {
+        "no image".to_owned()
+    } else {
+        plural(pictures.uris.len() as u64, "image")
+    };
+    let mut said = format!("{n} of answers, {images} in this file.");
+    for (reason, n) in &pictures.missing {
+        let _ = write!(said, " {} not shown: {reason}.", plural(*n as u64, "image"));
+    }
+    page.push_str(&CASES.replace("{said}", &html(&said)));
+}
+
+/// The data of the cases.
+fn data(
+    page: &mut String,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    pictures: &EmbeddedImages,
+) -> Result<()> {
+    let criteria = Criterion::ALL.map(|c| [c.key(), c.name(), c.aspect().key()]);
+    let index = PageIndex {
+        judges: report
+            .judges
+            .iter()
+            .map(|judge| judge.name.as_str())
+            .collect(),
+        chunk: CHUNK,
+        aspects: Aspect::ALL.map(|a| [a.key(), a.name()]).to_vec(),
+        criteria: criteria.to_vec(),
+        entries: &browser.entries,
+    };
+    let text = serde_json::to_string(&index).context("cannot write the cases as json")?;
+    let _ = writeln!(
+        page,
+        "<script type=\"application/json\" id=\"index\">{}</script>",
+        json(&text)
+    );
+    for (i, chunk) in browser.details.chunks(CHUNK).enumerate() {
+        let _ = writeln!(
+            page,
+            "<script type=\"application/json\" id=\"details-{i}\">[{}]</script>",
+            json(&chunk.join(","))
+        );
+    }
+    for (i, uri) in pictures.uris.iter().enumerate() {
+        let _ = writeln!(
+            page,
+            "<script type=\"text/plain\" id=\"picture-{i}\">{uri}</script>"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The report as Markdown: the same words and tables, without charts and cases.
+
+use std::fmt::Write as _;
+
+use super::section::{ReportSection, SectionBlock};
+use crate::analysis::agreement::TableSection;
+use crate::support::text::markdown as shown;
+
+/// The sections as Markdown.
+pub fn markdown(title: &str, sections: &[ReportSection]) -> String {
+    let mut text = format!("# {}\n", shown(title));
+    for section in sections {
+        text.extend(["\n## ", section.title, "\n"]);
+        for block in &section.blocks {
+            match block {
+                SectionBlock::Said(said) => {
+                    text.push('\n');
+                    // A line of its own in Markdown ends with two spaces.
+                    let lines: Vec<String> = said.lines().map(shown).collect();
+                    text.extend([&lines.join("  \n"), "\n"]);
+                }
+                SectionBlock::Judge(name) => text.extend(["\n### ", &shown(name), "\n"]),
+                SectionBlock::Table(part) | SectionBlock::Cases(part, _) => table(&mut text, part),
+                SectionBlock::Findings(findings) => {
+                    text.push('\n');
+                    for (about, finding) in findings {
+                        let (about, finding) = (shown(about), shown(finding));
+                        let _ = writeln!(text, "- **{about}**: {finding}");
+                    }
+                }
+                SectionBlock::Charts(..) => {}
+            }
+        }
+    }
+    text
+}
+
+fn table(text: &mut String, part: &TableSection) {
+    text.extend(["\n#### ", &shown(&part.title), "\n\n"]);
+    *text += &part.grid.markdown();
+    if !part.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &part.notes {
+        text.extend(["- ", &shown(note), "\n"]);
+    }
+}

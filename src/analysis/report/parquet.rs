@@ -1,0 +1,121 @@
+//! Rows as a Parquet file, for data frames.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
+
+/// So many rows are in a group.
+const GROUP: usize = 1 << 16;
+
+/// A file of these rows; every column may be absent in a row.
+///
+/// # Errors
+///
+/// If the library cannot write it.
+pub fn parquet(rows: &VerdictTable) -> Result<Vec<u8>> {
+    write(rows).context("cannot write a Parquet file")
+}
+
+fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
+    let mut fields = Vec::new();
+    for (name, kind) in &rows.head {
+        let (physical, converted) = match kind {
+            ColumnType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            ColumnType::Number => (Physical::DOUBLE, ConvertedType::NONE),
+            ColumnType::Whole => (Physical::INT64, ConvertedType::NONE),
+            ColumnType::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted);
+        fields.push(Arc::new(field.build()?));
+    }
+    let schema = Type::group_type_builder("verdicts").with_fields(fields);
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let mut bytes = Vec::new();
+    let mut file = SerializedFileWriter::new(
+        &mut bytes,
+        Arc::new(schema.build()?),
+        Arc::new(properties.build()),
+    )?;
+    for group in rows.rows.chunks(GROUP) {
+        let mut writer = file.next_row_group()?;
+        let mut place = 0;
+        while let Some(mut column) = writer.next_column()? {
+            let cells = group
+                .iter()
+                .map(|row| row.get(place).and_then(Option::as_ref));
+            fill(column.untyped(), &cells.collect::<Vec<_>>())?;
+            column.close()?;
+            place += 1;
+        }
+        writer.close()?;
+    }
+    file.close()?;
+    Ok(bytes)
+}
+
+/// Writes a column: the values there are, and where there is one.
+fn fill(
+    writer: &mut ColumnWriter<'_>,
+    cells: &[Option<&CellValue>],
+) -> parquet::errors::Result<()> {
+    let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+    let present = cells.iter().flatten();
+    match writer {
+        ColumnWriter::ByteArrayColumnWriter(writer) => {
+            let text = |cell: &&CellValue| match cell {
+                CellValue::Text(text) => Some(ByteArray::from(text.as_str())),
+                _ => None,
+            };
+            writer.write_batch(
+                &present.filter_map(text).collect::<Vec<_>>(),
+                Some(&levels),
+                None,
+            )?
+        }
+        ColumnWriter::DoubleColumnWriter(writer) => {
+            let number = |cell: &&CellValue| match cell {
+                CellValue::Number(value) => Some(*value),
+                _ => None,
+            };
+            writer.write_batch(
+                &present.filter_map(number).collect::<Vec<_>>(),
+                Some(&levels),
+                None,
+            )?
+        }
+        ColumnWriter::Int64ColumnWriter(writer) => {
+            let whole = |cell: &&CellValue| match cell {
+                CellValue::Whole(value) => Some(*value),
+                _ => None,
+            };
+            writer.write_batch(
+                &present.filter_map(whole).collect::<Vec<_>>(),
+                Some(&levels),
+                None,
+            )?
+        }
+        ColumnWriter::BoolColumnWriter(writer) => {
+            let flag = |cell: &&CellValue| match cell {
+                CellValue::Flag(value) => Some(*value),
+                _ => None,
+            };
+            writer.write_batch(
+                &present.filter_map(flag).collect::<Vec<_>>(),
+                Some(&levels),
+                None,
+            )?
+        }
+        _ => 0,
+    };
+    Ok(())
+}

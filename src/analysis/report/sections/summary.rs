@@ -1,0 +1,119 @@
+//! What a person wants to know first, in sentences.
+
+use super::super::section::{ReportSection, SectionBlock};
+use super::each;
+use crate::analysis::agreement::{Agreement, Statistic};
+use crate::analysis::audit::FindingOutcome;
+use crate::analysis::ranking::Ranking;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::judging::run::summary::reason_name;
+use crate::statistics::Estimate;
+use crate::support::text::plural;
+
+pub(super) fn summary(report: &ReportData) -> ReportSection {
+    each(report, ["summary", "Summary"], |section, judge| {
+        let counts = &judge.counts;
+        section.say(format!(
+            "{} of {} about {} judged by {}.",
+            plural(counts.judged as u64, "pair"),
+            plural(counts.cases as u64, "case"),
+            plural(counts.images as u64, "image"),
+            judge.name
+        ));
+        let mut findings = vec![("models".to_owned(), leader(judge.ranking.as_ref()))];
+        findings.push(("labels".to_owned(), labels(judge.agreement.as_ref())));
+        let leanings = judge.leanings.iter();
+        for found in leanings.filter(|found| found.outcome != FindingOutcome::NotRun) {
+            findings.push((found.probe.key().to_owned(), found.told()));
+        }
+        findings.push(("no verdict".to_owned(), unscored(judge)));
+        section.blocks.push(SectionBlock::Findings(findings));
+    })
+}
+
+/// Who is first, and whether that is more than chance.
+fn leader(ranking: Option<&Ranking>) -> String {
+    let Some((ranking, first)) = ranking.and_then(|r| Some((r, r.models.first()?))) else {
+        return "unknown: no pair has a verdict".to_owned();
+    };
+    let rate = match (first.win_rate, first.win_rate_interval) {
+        (Some(rate), Some([low, high])) => format!(
+            "{:.1} % of its pairs won, 95 % interval {:.1} to {:.1} %, a tie being half a win",
+            100.0 * rate,
+            100.0 * low,
+            100.0 * high
+        ),
+        _ => "its win rate has no interval".to_owned(),
+    };
+    let better = ranking.duels.iter().filter(|duel| duel.is_significant());
+    let better: Vec<&str> = better.map(|duel| duel.words.as_str()).collect();
+    let certain = if ranking.duels.is_empty() {
+        "there is no other".to_owned()
+    } else if ranking.duels.iter().all(|duel| duel.p.is_none()) {
+        "too few images to tell whether that is more than chance".to_owned()
+    } else if better.is_empty() {
+        "no two models differ significantly".to_owned()
+    } else if better.len() > 4 {
+        format!(
+            "{} of {} pairs of models differ significantly",
+            better.len(),
+            ranking.duels.len()
+        )
+    } else {
+        format!("significant: {}", better.join("; "))
+    };
+    format!("{} is first ({rate}); {certain}", first.model)
+}
+
+/// How far the labels share the verdicts, beside how far those who gave them agree with each other.
+fn labels(agreement: Option<&Agreement>) -> String {
+    let figure = agreement
+        .and_then(|a| a.sections.first())
+        .and_then(|section| section.figure(Statistic::Accuracy));
+    let Some(figure) = figure else {
+        return "unknown how far anybody shares these verdicts: there are no labels".to_owned();
+    };
+    let told = |estimate: &Estimate| match (estimate.value, estimate.interval) {
+        (Ok(value), Ok(ends)) => format!(
+            "{}, 95 % interval {} %",
+            figure.statistic.shown(value),
+            figure.statistic.shown_interval(ends)
+        ),
+        (Ok(value), Err(_)) => format!("{}, no interval", figure.statistic.shown(value)),
+        (Err(reason), _) => format!("undefined: {reason}"),
+    };
+    let ceiling = figure.ceiling.as_ref().map_or(
+        "how far raters agree with each other is unknown: nothing was rated by two".to_owned(),
+        |c| format!("raters among each other {}", told(&c.estimate)),
+    );
+    let bounds = figure.bounds().map_or(String::new(), |ends| {
+        let ends = figure.statistic.shown_interval(ends);
+        format!("; {ends} % if those without were all wrong, or all right")
+    });
+    format!(
+        "the judge orders labelled pairs as the labels do in {} ({} have a verdict{bounds}); {ceiling}",
+        told(&figure.estimate),
+        figure.coverage.told("pairs")
+    )
+}
+
+fn unscored(judge: &JudgeReport) -> String {
+    let counts = &judge.counts;
+    let all = counts.all_unscored();
+    if all == 0 {
+        return format!(
+            "none: all {} have one",
+            plural(counts.records as u64, "record")
+        );
+    }
+    let reasons = counts.unscored.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(r, n)| format!("{} {n}", reason_name(*r)))
+        .collect();
+    format!(
+        "{all} of {} ({}); they enter no mean",
+        counts.records,
+        reasons.join(", ")
+    )
+}

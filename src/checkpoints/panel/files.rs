@@ -1,0 +1,186 @@
+//! Where a panel's files are: in a folder, or in this program.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::spec::PANEL_FILE;
+use crate::checkpoints::hub::{Downloads, Wanted};
+use crate::checkpoints::published::is_gguf;
+
+/// The file that makes a folder a published checkpoint.
+pub(crate) const CONFIG_FILE: &str = "config.json";
+
+/// The embedded panel, file by file.
+const EMBEDDED: &[(&str, &[u8])] = &[
+    (
+        "panel.toml",
+        include_bytes!("../../../assets/mini/panel.toml"),
+    ),
+    (
+        "tokenizer.json",
+        include_bytes!("../../../assets/mini/tokenizer.json"),
+    ),
+    (
+        "trunk.safetensors",
+        include_bytes!("../../../assets/mini/trunk.safetensors"),
+    ),
+    (
+        "expression.safetensors",
+        include_bytes!("../../../assets/mini/expression.safetensors"),
+    ),
+    (
+        "medical_knowledge.safetensors",
+        include_bytes!("../../../assets/mini/medical_knowledge.safetensors"),
+    ),
+    (
+        "patient_relevance.safetensors",
+        include_bytes!("../../../assets/mini/patient_relevance.safetensors"),
+    ),
+    (
+        "conclusion.safetensors",
+        include_bytes!("../../../assets/mini/conclusion.safetensors"),
+    ),
+];
+
+/// A panel's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PanelFiles {
+    /// The panel inside the program.
+    Embedded,
+    /// A folder with a `panel.toml`.
+    Folder(PathBuf),
+    /// A file that names the four members' checkpoints.
+    Members(PathBuf),
+    /// A published checkpoint, all four members at once: its folder, or its GGUF file.
+    Checkpoint(PathBuf),
+}
+
+impl PanelFiles {
+    /// The files that `--panel` names, downloaded from the hub where it is an id there; the embedded ones
+    /// where it is not given.
+    pub fn locate(panel: Option<&str>, downloads: &mut Downloads) -> Result<Self> {
+        match panel {
+            Some(panel) => Self::named("--panel", panel, downloads),
+            None => Ok(Self::Embedded),
+        }
+    }
+
+    /// The files of a panel or checkpoint, downloaded from the hub where it is an id there. `by`: the flag
+    /// or setting that names it.
+    pub fn named(by: &str, panel: &str, downloads: &mut Downloads) -> Result<Self> {
+        if Path::new(panel).exists() {
+            return Self::find(by, panel);
+        }
+        let found = downloads.folder(panel, &Wanted::Panel);
+        let found = found.with_context(|| format!("{by} {panel}: cannot be had"))?;
+        match found {
+            Some(folder) => Self::find(by, &folder.display().to_string()),
+            None => Self::find(by, panel),
+        }
+    }
+
+    /// The files of a panel or checkpoint that is on this machine.
+    pub(crate) fn find(by: &str, panel: &str) -> Result<Self> {
+        let path = Path::new(panel);
+        if path.is_file() && path.extension().is_some_and(|e| e == "toml") {
+            return Ok(if path.file_name().is_some_and(|name| name == PANEL_FILE) {
+                Self::Folder(path.parent().map(Path::to_owned).unwrap_or_default())
+            } else {
+                Self::Members(path.to_owned())
+            });
+        }
+        if path.is_file() && is_gguf(path) {
+            return Ok(Self::Checkpoint(path.to_owned()));
+        }
+        if !path.is_dir() {
+            bail!(
+                "{by} {panel}: there is no such folder\n\
+                 hint: name a folder with a {PANEL_FILE}, a published checkpoint's folder or .gguf \
+                 file, or a .toml file that names four; without {by} it is the embedded panel"
+            );
+        }
+        if path.join(PANEL_FILE).is_file() {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        if let Some(only) = only_gguf(path) {
+            return Ok(Self::Checkpoint(only));
+        }
+        if path.join(CONFIG_FILE).is_file() {
+            return Ok(Self::Checkpoint(path.to_owned()));
+        }
+        bail!(
+            "{by} {panel}: it holds no {PANEL_FILE}, no {CONFIG_FILE} and not one .gguf file\n\
+             hint: a panel is what `acem3 train` writes into its folder `panel`, or a checkpoint \
+             with {CONFIG_FILE}, weights and tokenizer"
+        );
+    }
+
+    /// The bytes of a file.
+    pub fn read(&self, name: &str) -> Result<Cow<'static, [u8]>> {
+        match self {
+            Self::Embedded => {
+                let found = EMBEDDED.iter().find(|(known, _)| *known == name);
+                let (_, bytes) =
+                    found.with_context(|| format!("the embedded panel has no {name}"))?;
+                Ok(Cow::Borrowed(bytes))
+            }
+            Self::Folder(_) | Self::Members(_) | Self::Checkpoint(_) => {
+                let path = self.path(name);
+                let bytes = std::fs::read(&path)
+                    .with_context(|| format!("{}: cannot be read", path.display()))?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+
+    /// A file to be read from its beginning, and its length.
+    pub(crate) fn open(&self, name: &str) -> Result<(Box<dyn Read>, u64)> {
+        if *self == Self::Embedded {
+            let bytes = self.read(name)?;
+            let len = bytes.len() as u64;
+            return Ok((Box::new(std::io::Cursor::new(bytes)), len));
+        }
+        let path = self.path(name);
+        let open = || {
+            let file = File::open(&path)?;
+            let len = file.metadata()?.len();
+            Ok::<_, std::io::Error>((file, len))
+        };
+        let (file, len) = open().with_context(|| format!("{}: cannot be read", path.display()))?;
+        Ok((Box::new(BufReader::new(file)), len))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Embedded => PathBuf::from(name),
+            Self::Folder(folder) | Self::Checkpoint(folder) => folder.join(name),
+            Self::Members(file) => file.with_file_name(name),
+        }
+    }
+
+    /// The file as messages name it.
+    pub fn describe(&self, name: &str) -> String {
+        match self {
+            Self::Embedded => format!("embedded {name}"),
+            Self::Folder(_) | Self::Members(_) | Self::Checkpoint(_) => {
+                self.path(name).display().to_string()
+            }
+        }
+    }
+}
+
+/// The GGUF file of a folder that holds one and no other weights.
+pub(crate) fn only_gguf(folder: &Path) -> Option<PathBuf> {
+    let paths = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path());
+    let ends = |path: &PathBuf, end: &str| path.extension().is_some_and(|e| e == end);
+    let weights = |path: &PathBuf| ends(path, "safetensors") || ends(path, "bin");
+    let found: Vec<PathBuf> = paths.filter(|p| is_gguf(p) || weights(p)).collect();
+    match found.as_slice() {
+        [only] if is_gguf(only) => Some(only.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! The table by which a model changes letters before it reads them (`precompiled_charsmap`, written by
+//! `SentencePiece`'s `builder.cc`): a trie in a double array, then the texts it leads to, each ended by a zero.
+//!
+//! The library that walks it believes every place it names; here they are looked at first.
+
+use anyhow::{Result, anyhow, bail};
+use tokenizers::normalizers::Precompiled;
+
+/// A unit of the array (`darts_clone`, `DoubleArrayUnit`).
+#[derive(Clone, Copy)]
+struct TrieUnit(u32);
+
+impl TrieUnit {
+    fn has_leaf(self) -> bool {
+        self.0 >> 8 & 1 == 1
+    }
+
+    /// Where in the texts a leaf leads.
+    fn value(self) -> usize {
+        (self.0 & 0x7fff_ffff) as usize
+    }
+
+    /// The byte that leads here; more than a byte in a leaf.
+    fn label(self) -> u32 {
+        self.0 & 0x8000_00ff
+    }
+
+    /// How far its children lie.
+    fn offset(self) -> usize {
+        ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
+    }
+}
+
+/// The table, every place of which is inside of it.
+pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
+    let cut_off = || anyhow!("it is cut off");
+    let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_off)?;
+    let size = u32::from_le_bytes(*size) as usize;
+    let (units, texts) = rest.split_at_checked(size).ok_or_else(cut_off)?;
+    let (units, odd) = units.as_chunks::<4>();
+    let units: Vec<TrieUnit> = units
+        .iter()
+        .map(|bytes| TrieUnit(u32::from_le_bytes(*bytes)))
+        .collect();
+    let Ok(texts) = std::str::from_utf8(texts) else {
+        bail!("its texts are not UTF-8");
+    };
+    if !odd.is_empty() || !leads_inside(&units, texts) {
+        bail!("it leads outside of itself");
+    }
+    Precompiled::from(bytes).map_err(|error| anyhow!("{error}"))
+}
+
+/// Whether every unit that a text can lead to is there, and every leaf stands before a letter.
+fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
+    let mut seen = vec![false; units.len()];
+    let mut ahead = vec![0];
+    while let Some(place) = ahead.pop() {
+        let Some(unit) = units.get(place).copied() else {
+            return false;
+        };
+        let base = place ^ unit.offset();
+        // The root's leaf would be that of the empty text, which is never asked for.
+        if place != 0 && unit.has_leaf() {
+            let value = units.get(base).map(|leaf| leaf.value());
+            if value.is_none_or(|at| !texts.is_char_boundary(at)) {
+                return false;
+            }
+        }
+        for byte in 1..=u32::from(u8::MAX) {
+            let next = base ^ byte as usize;
+            let Some(child) = units.get(next) else {
+                return false;
+            };
+            let new = seen.get(next).is_some_and(|seen| !seen);
+            if child.label() == byte && new {
+                if let Some(seen) = seen.get_mut(next) {
+                    *seen = true;
+                }
+                ahead.push(next);
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of 256 units, a few of them set.
+    fn table(set: &[(usize, u32)], texts: &str) -> Vec<u8> {
+        let mut units = vec![0x8000_0000_u32; 256];
+        for (place, unit) in set {
+            units[*place] = *unit;
+        }
+        let mut bytes = 1024u32.to_le_bytes().to_vec();
+        bytes.extend(units.into_iter().flat_map(u32::to_le_bytes));
+        bytes.extend(texts.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_table_changes_letters() {
+        // `a`, from the root at 0 with its children at 1 ^ byte, has its leaf at 2: the text at 2.
+        let a = 1 ^ usize::from(b'a');
+        let unit = u32::from(b'a') | 1 << 8 | (u32::try_from(a).unwrap() ^ 2) << 10;
+        let map = read(&table(
+            &[(0, 1 << 10), (a, unit), (2, 0x8000_0002)],
+            "x\0yz\0",
+        ))
+        .unwrap();
+        assert_eq!(map.transform("a"), Some("yz"));
+        assert_eq!(map.transform("b"), None);
+        // Its leaf leads beyond the texts, or between the bytes of a letter.
+        for value in [9, 0x7fff_ffff, 1] {
+            let leaf = 0x8000_0000 | value;
+            let texts = "\u{e4}\0";
+            assert!(read(&table(&[(0, 1 << 10), (a, unit), (2, leaf)], texts)).is_err());
+        }
+    }
+
+    #[test]
+    fn what_leads_outside_is_refused() {
+        assert!(read(&[]).is_err() && read(&[255; 4]).is_err() && read(&[255; 40]).is_err());
+        assert!(read(&table(&[(0, 0xffff << 10)], "")).is_err());
+        assert!(read(&table(&[(0, 0)], "")[..1000]).is_err());
+    }
+}

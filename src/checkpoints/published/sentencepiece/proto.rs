@@ -1,0 +1,146 @@
+//! The protocol buffer that a model's file is (`sentencepiece_model.proto`), of which a few fields count.
+
+use anyhow::{Context, Result, bail};
+
+use super::{SentencePieceModel, SpaceStyle, VocabularyPiece};
+
+/// Longest piece in bytes; `SentencePiece` makes none of more than 16 letters by itself.
+const LONGEST: usize = 4096;
+
+impl SentencePieceModel {
+    /// Reads a file.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut model = Self::default();
+        for field in Message(bytes) {
+            match field? {
+                (1, ProtoValue::Bytes(bytes)) => {
+                    let (piece, score) = piece(bytes)?;
+                    model.pieces.push(piece);
+                    model.scores.push(f64::from(score));
+                }
+                (2, ProtoValue::Bytes(trainer)) => model.trainer(trainer)?,
+                (3, ProtoValue::Bytes(normalizer)) => model.normalizer(normalizer)?,
+                _ => {}
+            }
+        }
+        if model.pieces.is_empty() {
+            bail!("it holds no pieces");
+        }
+        Ok(model)
+    }
+
+    fn trainer(&mut self, bytes: &[u8]) -> Result<()> {
+        for field in Message(bytes) {
+            match field? {
+                (3, ProtoValue::Number(kind)) => self.kind = kind,
+                (24, ProtoValue::Number(1)) => self.spaces = SpaceStyle::Otherwise,
+                (35, ProtoValue::Number(on)) => self.byte_fallback = on != 0,
+                (40, ProtoValue::Number(id)) => self.unknown = usize::try_from(id)?,
+                // A model without such a token says -1.
+                (41, ProtoValue::Number(id)) => {
+                    self.start = usize::try_from(id).unwrap_or(usize::MAX)
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn normalizer(&mut self, bytes: &[u8]) -> Result<()> {
+        for field in Message(bytes) {
+            match field? {
+                (2, ProtoValue::Bytes(charsmap)) => charsmap.clone_into(&mut self.charsmap),
+                (3, ProtoValue::Number(on)) => self.prefix = on != 0,
+                (4, ProtoValue::Number(on)) => self.collapses = on != 0,
+                (5, ProtoValue::Number(0)) => self.spaces = SpaceStyle::Otherwise,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A piece with its kind, and its score.
+fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
+    let (mut piece, mut score) = ((String::new(), 1), 0.0);
+    for field in Message(bytes) {
+        match field? {
+            (1, ProtoValue::Bytes(text)) if text.len() > LONGEST => {
+                bail!("it holds a piece of {} bytes", text.len())
+            }
+            (1, ProtoValue::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
+            (2, ProtoValue::Real(value)) => score = value,
+            (3, ProtoValue::Number(kind)) => piece.1 = kind,
+            _ => {}
+        }
+    }
+    if !score.is_finite() {
+        bail!("it holds a piece whose score is no finite number");
+    }
+    Ok((piece, score))
+}
+
+/// A protocol buffer's message, field by field.
+struct Message<'a>(&'a [u8]);
+
+enum ProtoValue<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    Real(f32),
+    Other,
+}
+
+impl<'a> Message<'a> {
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for place in 0..10 {
+            let (byte, rest) = self.0.split_first().context("it is cut off")?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << (7 * place);
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        bail!("a number is too long")
+    }
+
+    fn take(&mut self, n: u64) -> Result<&'a [u8]> {
+        let split = self.0.split_at_checked(usize::try_from(n)?);
+        let (taken, rest) = split.context("it is cut off")?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn field(&mut self) -> Result<(u64, ProtoValue<'a>)> {
+        let tag = self.number()?;
+        let value = match tag & 7 {
+            0 => ProtoValue::Number(self.number()?),
+            1 => {
+                self.take(8)?;
+                ProtoValue::Other
+            }
+            2 => {
+                let n = self.number()?;
+                ProtoValue::Bytes(self.take(n)?)
+            }
+            5 => ProtoValue::Real(f32::from_le_bytes(self.take(4)?.try_into()?)),
+            kind => bail!("a field of the unknown kind {kind}"),
+        };
+        Ok((tag >> 3, value))
+    }
+}
+
+impl<'a> Iterator for Message<'a> {
+    type Item = Result<(u64, ProtoValue<'a>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}

@@ -1,0 +1,101 @@
+//! Safetensors files, read tensor by tensor: no more memory than a tensor takes beside what is kept; and
+//! written whole.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use candle::{DType, Tensor};
+use safetensors::tensor::Metadata;
+
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::support::digest::{Digest, HashingReader};
+use crate::support::files::atomic_file;
+
+/// Longest header, as in the reference implementation.
+const HEADER: u64 = 100_000_000;
+
+/// Reads a file of `len` bytes: its hash and its tensors, those of names that are not `wanted` left
+/// out. Sizes are compared with the file's own before anything is allocated.
+pub(crate) fn read(
+    source: impl Read,
+    len: u64,
+    file: &Arc<str>,
+    store: &mut TensorStore,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+    let mut source = HashingReader::new(source);
+    let metadata = header(&mut source, len)?;
+    let mut tensors = Vec::new();
+    let mut bytes = Vec::new();
+    for name in metadata.offset_keys() {
+        let info = metadata.info(&name).context("a tensor without a place")?;
+        bytes.resize(info.data_offsets.1 - info.data_offsets.0, 0);
+        source
+            .read_exact(&mut bytes)
+            .with_context(|| format!("tensor `{name}` cannot be read"))?;
+        if wanted(&name) {
+            let dtype = DType::try_from(info.dtype)
+                .ok()
+                .with_context(|| format!("tensor `{name}` is of type {:?}", info.dtype))?;
+            let stored = store.keep((file, &name), &bytes, dtype, &info.shape)?;
+            tensors.push((name, stored));
+        }
+    }
+    Ok((source.digest(), tensors))
+}
+
+/// Writes tensors into a file that is there whole or not at all, and that others may read as far as the
+/// umask lets them: the library's own way of writing gives it to its owner alone.
+pub fn write<'a>(
+    tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
+    path: &Path,
+) -> Result<()> {
+    let bytes = safetensors::serialize(tensors, None)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    atomic_file::write(path, &bytes)
+}
+
+/// The names, types, shapes and places of the tensors, which the file is found to hold.
+fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
+    let whole = "it is not a whole safetensors file";
+    let mut size = [0; 8];
+    source.read_exact(&mut size).context(whole)?;
+    let size = u64::from_le_bytes(size);
+    let rest = len.saturating_sub(8);
+    if size > rest.min(HEADER) {
+        bail!("{whole}: its header should take {size} of {rest} bytes");
+    }
+    let mut text = vec![0; usize::try_from(size).context(whole)?];
+    source.read_exact(&mut text).context(whole)?;
+    let metadata: Metadata = serde_json::from_slice(&text).context(whole)?;
+    let (promised, there) = (metadata.data_len() as u64, rest - size);
+    if promised != there {
+        bail!(
+            "{whole}: its tensors should take {promised} bytes, it has {there}\n\
+             hint: the file was cut off or changed; fetch it again"
+        );
+    }
+    Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn others_may_read_what_is_written_as_any_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let [tensors, plain] = ["a.safetensors", "b"].map(|name| dir.path().join(name));
+        let one = Tensor::new(&[1_f32], &candle::Device::Cpu).unwrap();
+        write([(&"one".to_owned(), &one)], &tensors).unwrap();
+        std::fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode(&tensors), mode(&plain));
+        let read = candle::safetensors::load(&tensors, &candle::Device::Cpu).unwrap();
+        assert_eq!(read["one"].to_vec1::<f32>().unwrap(), [1.0]);
+    }
+}

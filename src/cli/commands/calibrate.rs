@@ -1,0 +1,128 @@
+//! `acem3 calibrate`: a judge's scores on the scale of people.
+
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Map, Value};
+
+use super::agree::{bootstrap, labelled, read};
+use super::{print, tables};
+use crate::analysis::agreement::TableSection;
+use crate::analysis::calibration::{Calibration, FitConfig, fit, means, of_means};
+use crate::analysis::verdicts::{ScoreKind, Verdicts};
+use crate::cli::args::{
+    CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
+};
+use crate::support::files::regular_file;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::verbosity::Verbosity;
+
+/// Runs the command.
+pub(super) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
+    match &args.command {
+        CalibrateCommand::Fit(args) => fit_maps(args, verbosity),
+        CalibrateCommand::Apply(args) => apply(args),
+    }
+}
+
+fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
+    let scores = ScoreKind::expected_if(!args.chosen);
+    let verdicts = read(&args.records, scores, &args.sampling)?;
+    let units = labelled(&verdicts, &args.labels, verbosity)?;
+    let fitting = FitConfig {
+        scores,
+        method: args.method,
+        folds: args.folds as usize,
+        bootstrap: bootstrap(&args.sampling),
+    };
+    let labels = args.labels.labels.as_ref();
+    let labels = labels.map_or("the records' labels".to_owned(), |path| {
+        path.display().to_string()
+    });
+    let found = fit(&verdicts, &units, labels, &fitting)?;
+    if let Some(out) = &args.out {
+        found.write(out)?;
+    }
+    let parts = found.parts();
+    let text = match args.format {
+        TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
+        TableFormat::Csv => parts
+            .first()
+            .map_or(Ok(String::new()), |part| part.grid.csv())?,
+        TableFormat::Text | TableFormat::Markdown => {
+            let lead = args.out.as_ref().map_or_else(
+                || "nothing written: --out FILE keeps the maps".to_owned(),
+                |out| format!("maps of {} in {}", found.name, out.display()),
+            );
+            tables(&lead, &parts, args.format)
+        }
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
+    let map = Calibration::read(&args.map)?;
+    let verdicts = read(&args.records, map.scores, &args.sampling)?;
+    map.check(&verdicts)
+        .with_context(|| format!("--map {} does not fit", args.map.display()))?;
+    if let Some(out) = &args.out {
+        write(&map, &verdicts, out)?;
+    }
+    let found = means(&map, &verdicts, bootstrap(&args.sampling));
+    let grid = of_means(&found);
+    let text = match args.format {
+        TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
+        TableFormat::Csv => grid.csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            let notes = vec![
+                "low and high: a 95 % interval over images, in which is what is not known of the map"
+                    .to_owned(),
+            ];
+            let part = TableSection {
+                title: "mean scores".to_owned(),
+                grid,
+                notes,
+            };
+            let lead = format!("{} on the scale of {}", map.name, map.labels);
+            tables(&lead, &[part], args.format)
+        }
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Writes the records again, each with its mapped scores.
+fn write(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
+    if out.canonicalize().ok() == verdicts.path.canonicalize().ok() {
+        bail!(
+            "--out {}: these are the records themselves\nhint: name another file",
+            out.display()
+        );
+    }
+    let records = BufReader::new(regular_file::open(&verdicts.path)?);
+    let part = out.with_extension("part");
+    let place = || format!("cannot write {}", out.display());
+    let mut file = BufWriter::new(std::fs::File::create(&part).with_context(place)?);
+    let mut pairs = verdicts.pairs.iter().peekable();
+    for (number, line) in (1..).zip(records.lines()) {
+        let line = line.with_context(|| format!("cannot read {}", verdicts.path.display()))?;
+        let mut record: Map<String, Value> = match serde_json::from_str(&line) {
+            Ok(record) => record,
+            Err(_) if line.trim().is_empty() => continue,
+            Err(error) => return Err(error).with_context(place),
+        };
+        if let Some(verdict) = pairs.next_if(|pair| pair.line == number) {
+            record.insert(
+                "calibrated".to_owned(),
+                map.mapped(verdict).unwrap_or_default(),
+            );
+        }
+        let text = serde_json::to_string(&record).with_context(place)?;
+        writeln!(file, "{text}").with_context(place)?;
+    }
+    file.flush()
+        .and_then(|()| std::fs::rename(&part, out))
+        .with_context(place)
+}

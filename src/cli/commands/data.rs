@@ -1,0 +1,243 @@
+//! `acem3 data`: making cases, and checking those there are.
+
+use std::path::Path;
+
+use acem3_vision::Limits;
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::cli::args::{
+    CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
+};
+use crate::cli::commands::{print, unheeded};
+use crate::data::cases;
+use crate::data::cases::{Case, InputProblem, UnscoredReason};
+use crate::data::images::{ImageReader, relative};
+use crate::data::phantoms::case_folder;
+use crate::judging::run::summary::reason_name;
+use crate::statistics::Bootstrap;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::say;
+use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::{plural, printable};
+use crate::training::preferences::data::{
+    PreferenceFolderConfig, drawn, evaluations, given, rate, write_rated,
+};
+
+/// Runs the command.
+pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    match &args.command {
+        DataCommand::Phantoms(args) => phantoms(args, verbosity),
+        DataCommand::Preferences(args) => preferences(args, verbosity),
+        DataCommand::Quality(args) => quality(args),
+        DataCommand::Check(args) => check(args, verbosity),
+    }
+}
+
+fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    case_folder::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
+    if !verbosity.quiet {
+        let out = args.out.display();
+        print(&format!("{} in {out}\n", plural(args.n, "case")))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let plan = PreferenceFolderConfig {
+        out: args.out.clone(),
+        n: args.n,
+        seed: args.seed,
+        ways: args.negatives.clone(),
+        layout: args.layout.into(),
+        reward_tokens: args.reward_tokens,
+    };
+    let interrupt = Interrupt::listen()?;
+    let written = match &args.evaluations {
+        Some(file) => given(file, &plan, &interrupt)?,
+        None => drawn(&plan, &interrupt)?,
+    };
+    if !verbosity.quiet {
+        let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
+        print(&format!("{pairs} in {out}\n"))?;
+        if written.left_out > 0 {
+            let left_out = plural(written.left_out, "evaluation");
+            say(&format!(
+                "{left_out} left out: --negatives cannot make them worse"
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
+    let (all, _) = evaluations(&args.path)?;
+    let bootstrap = Bootstrap {
+        seed: args.seed,
+        ..Bootstrap::default()
+    };
+    let found = rate(&all, bootstrap).with_context(|| args.path.display().to_string())?;
+    write_rated(&args.path, &args.out, &found.chances)?;
+    let share = found.right.value?;
+    let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
+    print(&match args.format {
+        OutputFormat::Json => {
+            let told = serde_json::json!({
+                "evaluations": all.len(),
+                "rated": found.rated,
+                "better": found.better,
+                "better_from": found.from,
+                "right": share,
+                "interval": found.right.interval.ok(),
+                "right_by_the_larger_class": usual,
+            });
+            told.to_string() + "\n"
+        }
+        OutputFormat::Text => {
+            let [low, high] = found.right.interval.unwrap_or([0.0, 1.0]);
+            format!(
+                "{} of {} rated, {} of them {} or better\n\
+                 told right of those not seen: {:.1} % (95 % interval {:.1} to {:.1}); {:.1} % by saying the same of all\n",
+                found.rated,
+                plural(all.len() as u64, "evaluation"),
+                found.better,
+                found.from,
+                100.0 * share,
+                100.0 * low,
+                100.0 * high,
+                100.0 * usual
+            )
+        }
+    })?;
+    Ok(Exit::Done)
+}
+
+/// One problem of a source.
+#[derive(Debug, Serialize)]
+struct ListedProblem {
+    file: String,
+    line: u64,
+    case: Option<String>,
+    reason: UnscoredReason,
+    message: String,
+}
+
+/// What a source holds.
+#[derive(Debug, Default, Serialize)]
+struct CheckReport {
+    cases: u64,
+    responses: u64,
+    images: u64,
+    problems: u64,
+    unused_answers: u64,
+}
+
+fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let path = &args.source.path;
+    let root = crate::data::cases::root(path);
+    let mut source = cases::open(path, &args.source.options(args.min_responses))?;
+    if !verbosity.quiet {
+        for note in unheeded(&args.source, source.kind) {
+            say(&note);
+        }
+    }
+    let images = ImageReader::new(root.clone(), Limits::default());
+    let mut images = images.viewed(args.source.view.view());
+    let mut findings = CheckReport::default();
+    while let Some(entry) = source.next() {
+        let fault = match entry {
+            Ok(case) => {
+                findings.cases += 1;
+                findings.responses += case.responses.len() as u64;
+                findings.images += u64::from(case.image.is_some());
+                image_fault(&case, &mut images, &relative(source.case_file(), &root))
+            }
+            Err(problem) => Some(ListedProblem::of(problem, &root)),
+        };
+        if let Some(fault) = fault {
+            findings.problems += 1;
+            fault.print(args.format)?;
+        }
+    }
+    findings.unused_answers = source.unused_answers();
+    findings.print(args.format)?;
+    Ok(if findings.problems > 0 {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
+fn image_fault(case: &Case, images: &mut ImageReader, file: &str) -> Option<ListedProblem> {
+    let source = case.image.as_ref()?;
+    let loaded = images
+        .read(source)
+        .and_then(|image| image.load(images.limits()));
+    let message = loaded.err()?;
+    let (file, case, line) = (file.to_owned(), Some(case.id.clone()), case.line);
+    Some(ListedProblem {
+        file,
+        line,
+        case,
+        reason: UnscoredReason::Image,
+        message,
+    })
+}
+
+impl ListedProblem {
+    fn of(problem: InputProblem, root: &Path) -> Self {
+        Self {
+            file: relative(&problem.file, root),
+            line: problem.line,
+            case: problem.id,
+            reason: problem.reason,
+            message: problem.message,
+        }
+    }
+
+    fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
+        let text = match format {
+            OutputFormat::Json => serde_json::to_string(self).context("cannot write a problem")?,
+            OutputFormat::Text => {
+                let case = self
+                    .case
+                    .as_ref()
+                    .map_or(String::new(), |id| format!(" case {}:", printable(id)));
+                let lines: Vec<String> = self.message.lines().map(printable).collect();
+                let message = lines.join("\n  ");
+                let reason = reason_name(self.reason);
+                format!(
+                    "{}:{}:{case} {reason}: {message}",
+                    printable(&self.file),
+                    self.line
+                )
+            }
+        };
+        print(&(text + "\n"))
+    }
+}
+
+impl CheckReport {
+    fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
+        let text = match format {
+            OutputFormat::Json => {
+                serde_json::to_string(self).context("cannot write the findings")?
+            }
+            OutputFormat::Text => {
+                let unused = match self.unused_answers {
+                    0 => String::new(),
+                    n => format!(", {} of no case", plural(n, "answer")),
+                };
+                format!(
+                    "{} with {} and {}; {}{unused}",
+                    plural(self.cases, "readable case"),
+                    plural(self.images, "image"),
+                    plural(self.responses, "response"),
+                    plural(self.problems, "problem")
+                )
+            }
+        };
+        print(&(text + "\n"))
+    }
+}

@@ -1,0 +1,29 @@
+//! `acem3 panel`: what a panel is made of.
+
+use super::print;
+use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::files::PanelFiles;
+use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs};
+use crate::judging::panel::inspect;
+use crate::support::device::Placement;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::verbosity::Verbosity;
+
+/// Runs the command.
+pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    match &args.command {
+        PanelCommand::Inspect(args) => show(args, verbosity),
+    }
+}
+
+fn show(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
+    let found = inspect(&files, &Placement::cpu(), downloads)?;
+    let text = match args.format {
+        OutputFormat::Text => found.text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,135 @@
+//! `acem3 train`: a configuration to a panel, and a panel to its figures.
+
+use anyhow::bail;
+use clap::ValueEnum as _;
+
+use super::print;
+use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::files::PanelFiles;
+use crate::cli::args::{
+    OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
+};
+use crate::judging::panel::PanelJudge;
+use crate::support::device::open;
+use crate::support::files::atomic_file;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::say;
+use crate::support::terminal::verbosity::Verbosity;
+use crate::training::ablation;
+use crate::training::ablation::AblationConfig;
+use crate::training::measurement;
+use crate::training::measurement::MeasurementConfig;
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
+
+/// Runs the command.
+pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    match &args.command {
+        TrainCommand::Run(args) => train_panel(args, verbosity),
+        TrainCommand::Eval(args) => eval(args, verbosity),
+        TrainCommand::Table(args) => table(args, verbosity),
+        TrainCommand::Introspect(args) => super::introspect::run(args, verbosity),
+    }
+}
+
+fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let (config, start) = TrainConfig::begin(&args.config, downloads)?;
+    if args.data.is_none() && config.asks_for_data() && !verbosity.quiet {
+        say(
+            "data_shares and the stages' `real` are not heeded: without --data, phantoms alone are learned from",
+        );
+    }
+    let interrupt = Interrupt::listen()?;
+    let ended = train(
+        &config,
+        start.as_ref(),
+        &TrainPaths {
+            out: args.out.clone(),
+            data: args.data.clone(),
+            device: open(args.device)?,
+        },
+        &TrainingProgress::new(verbosity.quiet, interrupt),
+    )?;
+    if !ended {
+        say("interrupted; the same command goes on where it stopped");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Done)
+}
+
+fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let (config, start) = TrainConfig::begin(&args.config, downloads)?;
+    let interrupt = Interrupt::listen()?;
+    let live = TrainingProgress::new(verbosity.quiet, interrupt.clone());
+    let budget = AblationConfig {
+        seeds: args.seeds,
+        plan: MeasurementConfig {
+            phantoms: args.phantoms,
+            seed: args.seed,
+            data: args.data.clone(),
+            limit: args.limit.unwrap_or(usize::MAX),
+            blinded: false,
+        },
+        data: args.data.clone(),
+        device: open(args.device)?,
+    };
+    if budget.plan.phantoms == 0 && budget.data.is_none() {
+        bail!("--phantoms 0: nothing to measure\nhint: give --phantoms N or --data DIR");
+    }
+    let base = (&config, start.as_ref());
+    let Some(table) = ablation::run(args.rows, base, &budget, &args.out, (&live, &interrupt))?
+    else {
+        say("interrupted; the same command goes on where it stopped");
+        return Ok(Exit::Interrupted);
+    };
+    let json = serde_json::to_string_pretty(&table)? + "\n";
+    let name = args.rows.to_possible_value();
+    let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
+    for (ending, text) in [
+        ("json", json.clone()),
+        ("md", table.text(true)),
+        ("svg", table.svg()),
+    ] {
+        let path = args.out.join(format!("{name}.{ending}"));
+        atomic_file::write(&path, text.as_bytes())?;
+    }
+    print(&match args.format {
+        OutputFormat::Text => table.text(false),
+        OutputFormat::Json => json,
+    })?;
+    Ok(Exit::Done)
+}
+
+fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::listen()?;
+    let place = args.place.open()?;
+    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
+    let mut judge = PanelJudge::open(&files, &place, downloads)?;
+    let plan = MeasurementConfig {
+        phantoms: args.phantoms,
+        seed: args.seed,
+        data: args.data.clone(),
+        limit: args.limit.unwrap_or(usize::MAX),
+        blinded: true,
+    };
+    let note = |text: &str| {
+        if !verbosity.quiet {
+            say(text);
+        }
+    };
+    let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
+    let text = match args.format {
+        OutputFormat::Text => report.text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+    };
+    print(&text)?;
+    if report.is_empty() {
+        let hint = "hint: the reason stands above; a panel must take the prompt and both answers";
+        say(&format!("there is not one verdict\n{hint}"));
+        return Ok(Exit::Unscored);
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,4 @@
+//! Arguments and commands.
+
+pub mod args;
+pub mod commands;

@@ -1,0 +1,273 @@
+//! `questions.csv`: a table with the columns `id`, `image` and `question`, perhaps `reference`.
+//!
+//! Every other column goes into `meta`. The responses come from answers files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::csv::ByteRecord;
+use anyhow::{Result, bail};
+use serde_json::{Map, Value};
+
+use super::case::{Case, InputProblem};
+use super::jsonl::image;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::csv_rows::CsvSheet;
+
+/// Where the known columns are.
+struct Columns {
+    names: Vec<String>,
+    id: usize,
+    image: usize,
+    question: usize,
+    reference: Option<usize>,
+    /// What stands between them.
+    delimiter: char,
+}
+
+/// The cases of a table. Image paths are relative to it.
+///
+/// # Errors
+/// If the file cannot be opened or a column is missing.
+pub(super) fn drafts(path: &Path) -> Result<Drafts> {
+    let sheet = CsvSheet::open(path)?;
+    let columns = columns(&sheet, path)?;
+    let file: Arc<Path> = path.into();
+    Ok(Box::new(sheet.rows.map(move |(line, row)| {
+        let drafted = match row {
+            Ok(row) => draft(&row, &columns, &file, line),
+            Err(fault) => Err((None, fault)),
+        };
+        drafted.map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
+    })))
+}
+
+/// The number of rows.
+pub(super) fn count(path: &Path) -> Result<u64> {
+    Ok(CsvSheet::open(path)?.rows.count() as u64)
+}
+
+fn columns(sheet: &CsvSheet, path: &Path) -> Result<Columns> {
+    let names = &sheet.names;
+    let find = |wanted: &str| names.iter().position(|n| n.eq_ignore_ascii_case(wanted));
+    let (Some(id), Some(image), Some(question)) = (find("id"), find("image"), find("question"))
+    else {
+        let all = ["id", "image", "question"];
+        let missing: Vec<_> = all.into_iter().filter(|n| find(n).is_none()).collect();
+        bail!(
+            "{}: no column {}, found {}\nhint: the first line must name the columns \
+             id,image,question (and perhaps reference); for cases without images leave `image` empty",
+            path.display(),
+            missing.join(", "),
+            names.join(", ")
+        );
+    };
+    Ok(Columns {
+        id,
+        image,
+        question,
+        reference: find("reference"),
+        names: names.clone(),
+        delimiter: sheet.delimiter,
+    })
+}
+
+type RowError = (Option<String>, String);
+
+fn draft(
+    row: &ByteRecord,
+    columns: &Columns,
+    file: &Arc<Path>,
+    line: u64,
+) -> Result<Draft, RowError> {
+    let cell = |index: usize| cell(row, index, columns);
+    let id = cell(columns.id).map_err(|e| (None, e))?.trim().to_owned();
+    if id.is_empty() {
+        return Err((None, "the id is empty".into()));
+    }
+    let with_id = |fault: String| (Some(id.clone()), fault);
+    if row.len() != columns.names.len() {
+        let (found, expected) = (row.len(), columns.names.len());
+        let fault = format!(
+            "the row has {found} columns, expected {expected}\n\
+             hint: put a text with `{}` or quotes into quotes, and write a quote within it as two",
+            columns.delimiter
+        );
+        return Err(with_id(fault));
+    }
+    let name = cell(columns.image).map_err(with_id)?;
+    let image = match name.trim() {
+        "" => None,
+        name => Some(image(name, file).map_err(with_id)?),
+    };
+    let question = cell(columns.question).map_err(with_id)?.to_owned();
+    let reference = columns.reference.map(cell).transpose().map_err(with_id)?;
+    let reference = reference
+        .filter(|r| !r.trim().is_empty())
+        .map(str::to_owned);
+    let mut meta = Map::new();
+    for (index, name) in columns.names.iter().enumerate() {
+        let known = [
+            Some(columns.id),
+            Some(columns.image),
+            Some(columns.question),
+        ];
+        if !known.contains(&Some(index)) && columns.reference != Some(index) {
+            let value = cell(index).map_err(with_id)?;
+            meta.insert(name.clone(), Value::from(value));
+        }
+    }
+    let keys = vec![id.clone()];
+    let case = Case {
+        id,
+        image,
+        question,
+        responses: Vec::new(),
+        reference,
+        labels: None,
+        meta,
+        extra: Map::new(),
+        line,
+    };
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+        faults: Vec::new(),
+        wanted: true,
+    })
+}
+
+fn cell<'r>(row: &'r ByteRecord, index: usize, columns: &Columns) -> Result<&'r str, String> {
+    let bytes = row.get(index).unwrap_or_default();
+    std::str::from_utf8(bytes).map_err(|_| {
+        let name = columns.names.get(index).map_or("", String::as_str);
+        format!("column `{name}` is not UTF-8")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::cases::ImageSource;
+
+    fn read(bytes: &[u8]) -> Result<Vec<Result<Draft, InputProblem>>> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("questions.csv");
+        std::fs::write(&path, bytes)?;
+        let drafts: Vec<_> = drafts(&path)?.collect();
+        assert_eq!(count(&path)?, drafts.len() as u64);
+        Ok(drafts)
+    }
+
+    #[test]
+    fn reads_quotes_newlines_and_other_columns() {
+        let table = "\u{feff}ID, question ,organ,image,reference\r\n\
+            1,\"Is it, \"\"here\"\",\nor there?\",lung,images/a.png,here\r\n\r\n,,,,\r\n2,Why?,,,\r\n";
+        let drafts = read(table.as_bytes()).unwrap();
+        let first = &drafts[0].as_ref().unwrap().case;
+        assert_eq!(first.question, "Is it, \"here\",\nor there?");
+        assert_eq!((first.id.as_str(), first.line), ("1", 2));
+        assert_eq!(first.meta["organ"], "lung");
+        assert_eq!(first.meta.len(), 1);
+        assert_eq!(first.reference.as_deref(), Some("here"));
+        assert!(matches!(&first.image, Some(ImageSource::File(p)) if p.ends_with("images/a.png")));
+        let second = &drafts[1].as_ref().unwrap().case;
+        assert_eq!(
+            (&second.image, &second.reference, second.line),
+            (&None, &None, 6)
+        );
+    }
+
+    #[test]
+    fn names_the_missing_column() {
+        let error = read(b"id,picture,question\n1,a.png,q\n")
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains("no column image") && error.contains("hint:"),
+            "{error}"
+        );
+        assert!(read(b"").is_err());
+    }
+
+    #[test]
+    fn columns_are_told_apart_by_what_stands_most_often_between_them() {
+        let text = "id;image;question;\"left, right, or both\"\n1;;q, r?;l\n2;;q\n";
+        let drafts = read(text.as_bytes()).unwrap();
+        let first = &drafts[0].as_ref().unwrap().case;
+        assert_eq!(first.question, "q, r?");
+        assert_eq!(first.meta["left, right, or both"], "l");
+        let short = drafts[1].as_ref().err().unwrap();
+        assert!(short.message.contains("with `;`"), "{short}");
+    }
+
+    #[test]
+    fn tables_that_cannot_be_understood_are_refused() {
+        let wide: Vec<u8> = "\u{feff}id,image,question\n1,,q\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        for (bytes, fault) in [
+            (wide.as_slice(), "UTF-16"),
+            (b"id,image,question\n1,,q\0\n", "bytes of value 0"),
+            (b"id,image,question\r1,,q\r", "carriage returns"),
+            (
+                b"id,image,question,Question\n1,,q,r\n",
+                "two columns `Question`",
+            ),
+        ] {
+            let error = read(bytes).err().unwrap().to_string();
+            assert!(error.contains(fault) && error.contains("hint:"), "{error}");
+        }
+        assert_eq!(read(b"id,image,question,,\n1,,q,,\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_costs_its_row_only() {
+        let table = "id,image,question\n1,,\"is\nit?\"\n\n2,,\"open\n3,,Q\n4,,\"open, too\n5,,Q";
+        for end in ["", "\n", "\r\n\n"] {
+            let drafts = read(format!("{table}{end}").as_bytes()).unwrap();
+            let told: Vec<(u64, Option<&str>)> = drafts
+                .iter()
+                .map(|draft| match draft {
+                    Ok(draft) => (draft.case.line, Some(draft.case.id.as_str())),
+                    Err(problem) => {
+                        assert!(problem.message.contains("quote"), "{problem}");
+                        (problem.line, None)
+                    }
+                })
+                .collect();
+            assert_eq!(told[0], (2, Some("1")), "{told:?}");
+            // The two open quotes close each other; the columns tell.
+            assert_eq!(told.last(), Some(&(8, Some("5"))), "{told:?}");
+        }
+        let drafts = read(b"id,image,question\n1,,\"open\n2,,Q\n3,,Q\n").unwrap();
+        let lines: Vec<_> = drafts
+            .iter()
+            .map(|draft| {
+                draft
+                    .as_ref()
+                    .map_or_else(|p| (p.line, false), |d| (d.case.line, true))
+            })
+            .collect();
+        assert_eq!(lines, [(2, false), (3, true), (4, true)]);
+    }
+
+    #[test]
+    fn one_bad_row_is_one_problem() {
+        let table = b"id;image;question\n1;;q\n2;a.png\n;a.png;q\n4;a.png;\xFF\n5;a.png;q\n";
+        let drafts = read(table).unwrap();
+        let lines: Vec<_> = drafts
+            .iter()
+            .filter_map(|d| d.as_ref().err())
+            .map(|p| (p.line, p.id.clone()))
+            .collect();
+        assert_eq!(
+            lines,
+            [(3, Some("2".into())), (4, None), (5, Some("4".into()))]
+        );
+        assert_eq!(drafts.iter().filter(|d| d.is_ok()).count(), 2);
+    }
+}

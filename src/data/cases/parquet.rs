@@ -1,0 +1,392 @@
+//! The hub's Parquet layout of visual question answering: `image {bytes, path}`, `question`,
+//! `answer`, read a few rows at a time.
+//!
+//! The files are not trusted: what the Parquet library reports, and what it panics on, ends the row
+//! group in which it happens, with a message.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::basic::Type;
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use ::parquet::data_type::{ByteArray, ByteArrayType};
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use crate::data::cases::panic_guard::guard;
+use crate::support::files::regular_file;
+
+/// Rows are read in groups of this many, to hold few images at a time.
+const BATCH: usize = 16;
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(super) struct VqaRow {
+    /// The encoded image.
+    pub(super) image: Option<Arc<[u8]>>,
+    /// The name the image bears in the data set.
+    pub(super) path: Option<String>,
+    /// The question.
+    pub(super) question: String,
+    /// The answer, where the column exists.
+    pub(super) answer: Option<String>,
+}
+
+/// The rows of one file.
+pub(super) struct VqaRows {
+    file: SerializedFileReader<File>,
+    /// Leaf indices of image bytes, image path, question and answer.
+    leaves: [Option<usize>; 4],
+    group: usize,
+    columns: Option<[Option<ParquetColumn>; 4]>,
+    batch: VecDeque<Result<VqaRow, String>>,
+    /// The number of rows read, in order to name those that are lost.
+    row: u64,
+    /// The first row of the row group after this one.
+    next_group: u64,
+}
+
+impl VqaRows {
+    /// Opens a file and finds its columns.
+    ///
+    /// # Errors
+    /// If it is not a Parquet file, or has other columns.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let name = || path.display().to_string();
+        let opened =
+            regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
+        let file = guard(|| SerializedFileReader::new(opened))
+            .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
+        let leaves = leaves(&file).with_context(name)?;
+        let batch = VecDeque::new();
+        Ok(Self {
+            file,
+            leaves,
+            group: 0,
+            columns: None,
+            batch,
+            row: 0,
+            next_group: 0,
+        })
+    }
+
+    /// The number of rows the file says it has.
+    pub(super) fn total(&self) -> u64 {
+        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// Opens the columns of the next row group.
+    fn advance(&mut self) -> Result<bool, String> {
+        let (file, group, leaves) = (&self.file, self.group, self.leaves);
+        if group >= file.num_row_groups() {
+            return Ok(false);
+        }
+        self.group += 1;
+        self.row = self.next_group;
+        let rows = file
+            .metadata()
+            .row_groups()
+            .get(group)
+            .map_or(0, RowGroupMetaData::num_rows);
+        self.next_group += u64::try_from(rows).unwrap_or(0);
+        let columns = guard(|| {
+            let reader = file.get_row_group(group)?;
+            let mut columns = [const { None }; 4];
+            for (column, leaf) in columns.iter_mut().zip(leaves) {
+                let Some(leaf) = leaf else { continue };
+                let levels = reader
+                    .metadata()
+                    .column(leaf)
+                    .column_descr()
+                    .max_def_level();
+                if let ColumnReader::ByteArrayColumnReader(reader) =
+                    reader.get_column_reader(leaf)?
+                {
+                    *column = Some(ParquetColumn { reader, levels });
+                }
+            }
+            Ok(columns)
+        })?;
+        self.columns = Some(columns);
+        Ok(true)
+    }
+
+    /// Reads the next few rows; false at the end of the file.
+    fn fill(&mut self) -> Result<bool, String> {
+        loop {
+            if let Some(columns) = &mut self.columns {
+                let rows = guard(|| Ok(read(columns)))??;
+                if !rows.is_empty() {
+                    self.batch.extend(rows);
+                    return Ok(true);
+                }
+                self.columns = None;
+                if self.row < self.next_group {
+                    return Err("the file ends before them".into());
+                }
+            }
+            if !self.advance()? {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Iterator for VqaRows {
+    /// The row's index, counted from zero, and the row or what is wrong with it.
+    type Item = (u64, Result<VqaRow, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.is_empty() {
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(fault) => {
+                    self.columns = None;
+                    let (first, last) = (self.row, self.next_group);
+                    let fault = format!("rows {} to {last} cannot be read: {fault}", first + 1);
+                    self.row = last;
+                    return Some((first, Err(fault)));
+                }
+            }
+        }
+        let index = self.row;
+        self.row += 1;
+        self.batch.pop_front().map(|row| (index, row))
+    }
+}
+
+/// A column of the open row group.
+struct ParquetColumn {
+    reader: ColumnReaderImpl<ByteArrayType>,
+    /// The definition level of a value that is present.
+    levels: i16,
+}
+
+impl ParquetColumn {
+    /// The next values, `None` where a value is null.
+    fn read(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
+        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let (records, ..) = self
+            .reader
+            .read_records(BATCH, Some(&mut levels), None, &mut values)
+            .map_err(|e| e.to_string())?;
+        let mut values = values.into_iter();
+        if self.levels == 0 {
+            return Ok(values.map(Some).collect());
+        }
+        let cell = |level| {
+            if level == self.levels {
+                values.next()
+            } else {
+                None
+            }
+        };
+        Ok(levels.into_iter().take(records).map(cell).collect())
+    }
+}
+
+/// Reads the next few rows of all columns.
+fn read(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<Result<VqaRow, String>>, String> {
+    let mut cells = columns
+        .iter_mut()
+        .map(|c| c.as_mut().map(ParquetColumn::read).transpose());
+    let mut next = || cells.next().unwrap_or(Ok(None));
+    let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
+    let rows = question.as_ref().map_or(0, Vec::len);
+    if [&image, &path, &answer]
+        .into_iter()
+        .flatten()
+        .any(|c| c.len() != rows)
+    {
+        return Err("the columns have different lengths".into());
+    }
+    let cell = |column: &Option<Vec<Option<ByteArray>>>, row: usize| {
+        column.as_ref().and_then(|c| c.get(row)).cloned().flatten()
+    };
+    let row = |r: usize| {
+        let image = cell(&image, r)
+            .filter(|i| !i.is_empty())
+            .map(|i| Arc::from(i.data()));
+        Ok(VqaRow {
+            image,
+            path: text(cell(&path, r), "path")?,
+            question: text(cell(&question, r), "question")?.ok_or("the question is null")?,
+            answer: text(cell(&answer, r), "answer")?,
+        })
+    };
+    Ok((0..rows).map(row).collect())
+}
+
+fn text(cell: Option<ByteArray>, name: &str) -> Result<Option<String>, String> {
+    cell.map(|c| String::from_utf8(c.data().to_vec()))
+        .transpose()
+        .map_err(|_| format!("column `{name}` is not UTF-8"))
+}
+
+/// Finds the columns.
+fn leaves(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
+    let schema = file.metadata().file_metadata().schema_descr_ptr();
+    let names: Vec<_> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let find = |names_of: &[&str]| -> Result<Option<usize>> {
+        let found = schema.columns().iter().enumerate().find(|(_, c)| {
+            let path = c.path().string();
+            names_of.contains(&path.as_str())
+        });
+        let Some((index, column)) = found else {
+            return Ok(None);
+        };
+        if column.physical_type() != Type::BYTE_ARRAY || column.max_rep_level() != 0 {
+            bail!("column {} is not of texts or bytes", column.path().string());
+        }
+        Ok(Some(index))
+    };
+    let found = [
+        find(&["image.bytes", "image"])?,
+        find(&["image.path"])?,
+        find(&["question"])?,
+        find(&["answer"])?,
+    ];
+    if found[0].is_none() || found[2].is_none() {
+        bail!(
+            "no columns image.bytes and question, found {}\nhint: the layout is the hub's: \
+             image {{bytes, path}}, question, answer",
+            names.join(", ")
+        );
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use ::parquet::file::properties::WriterProperties;
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+    use std::fs;
+
+    const SCHEMA: &str = "message vqa {
+        optional group image { optional binary bytes; optional binary path (UTF8); }
+        optional binary question (UTF8);
+        optional binary answer (UTF8);
+    }";
+
+    /// A cell of each column; `None` is null.
+    pub(crate) type ParquetCells = [Option<&'static [u8]>; 4];
+
+    /// Writes row groups in the hub's layout.
+    pub(crate) fn write(path: &Path, groups: &[&[ParquetCells]]) {
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer =
+            SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
+        for rows in groups {
+            let mut group = writer.next_row_group().unwrap();
+            let mut index = 0;
+            while let Some(mut column) = group.next_column().unwrap() {
+                let present = if index < 2 { 2 } else { 1 };
+                let cells: Vec<_> = rows.iter().map(|row| row[index]).collect();
+                let levels: Vec<i16> = cells
+                    .iter()
+                    .map(|c| if c.is_some() { present } else { present - 1 })
+                    .collect();
+                let values: Vec<ByteArray> =
+                    cells.into_iter().flatten().map(ByteArray::from).collect();
+                let typed = column.typed::<ByteArrayType>();
+                typed.write_batch(&values, Some(&levels), None).unwrap();
+                column.close().unwrap();
+                index += 1;
+            }
+            group.close().unwrap();
+        }
+        writer.close().unwrap();
+    }
+
+    fn rows(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
+        VqaRows::open(path)
+            .map(|rows| rows.take(100).collect())
+            .unwrap_or_default()
+    }
+
+    fn sample(path: &Path) {
+        let full: ParquetCells = [
+            Some(b"\xFF\xD8jpeg"),
+            Some(b"a.jpg"),
+            Some(b"is it?"),
+            Some(b"yes"),
+        ];
+        let bare: ParquetCells = [None, None, Some(b"why?"), None];
+        let broken: ParquetCells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
+        let many = vec![full; 40];
+        write(path, &[&many, &[bare, broken, full]]);
+    }
+
+    #[test]
+    fn reads_across_batches_and_row_groups() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        sample(&path);
+        assert_eq!(VqaRows::open(&path).unwrap().total(), 43);
+        let rows = rows(&path);
+        assert_eq!(
+            rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(),
+            (0..43).collect::<Vec<_>>()
+        );
+        let first = rows[39].1.as_ref().unwrap();
+        assert_eq!(first.image.as_deref(), Some(&b"\xFF\xD8jpeg"[..]));
+        assert_eq!(first.path.as_deref(), Some("a.jpg"));
+        assert_eq!(first.answer.as_deref(), Some("yes"));
+        let bare = rows[40].1.as_ref().unwrap();
+        assert_eq!(
+            (&bare.image, &bare.answer, bare.question.as_str()),
+            (&None, &None, "why?")
+        );
+        assert!(rows[41].1.as_ref().unwrap_err().contains("UTF-8"));
+        assert!(rows[42].1.is_ok());
+    }
+
+    #[test]
+    fn names_what_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        fs::write(&path, "PAR1 but no more").unwrap();
+        let error = VqaRows::open(&path).err().unwrap().to_string();
+        assert!(error.contains("not a readable Parquet file"), "{error}");
+        assert!(VqaRows::open(&dir.path().join("none.parquet")).is_err());
+        let schema = "message other { required binary text (UTF8); }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(&path).unwrap();
+        SerializedFileWriter::new(file, schema, Arc::default())
+            .unwrap()
+            .close()
+            .unwrap();
+        let error = format!("{:#}", VqaRows::open(&path).err().unwrap());
+        assert!(
+            error.contains("found text") && error.contains("hint:"),
+            "{error}"
+        );
+    }
+
+    /// Whatever is done to the bytes, reading ends, and with no more rows than there were.
+    #[test]
+    fn survives_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet");
+        sample(&path);
+        let bytes = fs::read(&path).unwrap();
+        let damaged = dir.path().join("b.parquet");
+        for end in (0..bytes.len()).step_by(7) {
+            fs::write(&damaged, &bytes[..end]).unwrap();
+            assert!(rows(&damaged).is_empty(), "cut at {end}");
+        }
+        for place in (0..bytes.len()).step_by(3) {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= 1 << (place % 8);
+            fs::write(&damaged, &bytes).unwrap();
+            assert!(rows(&damaged).len() <= 43, "byte {place}");
+        }
+    }
+}

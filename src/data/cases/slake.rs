@@ -1,0 +1,140 @@
+//! SLAKE as released: `train.json`, `validate.json` or `test.json` with `imgs/` beside it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::case::{Case, ImageSource, InputProblem};
+use super::source::Lang;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_text, kind};
+use crate::data::cases::json_array::{NumberedRow, rows};
+
+/// One row of the release; only what is used.
+#[derive(Clone, Debug, Deserialize)]
+struct SlakeRow {
+    /// The question's number.
+    qid: Value,
+    /// A file in `imgs/`, such as `xmlab1/source.jpg`.
+    img_name: String,
+    /// The question, in English or Chinese.
+    question: String,
+    /// The answer.
+    answer: String,
+    /// `en` or `zh`.
+    q_lang: String,
+    /// The part of the body.
+    #[serde(default)]
+    location: String,
+    /// `CT`, `MRI` or `X-Ray`.
+    #[serde(default)]
+    modality: String,
+    /// `CLOSED` or `OPEN`.
+    #[serde(default)]
+    answer_type: String,
+    /// `vqa`, or `kvqa` where knowledge from outside the image is needed.
+    #[serde(default)]
+    base_type: String,
+    /// What is asked: `Organ`, `Position`, ...
+    #[serde(default)]
+    content_type: String,
+}
+
+impl SlakeRow {
+    /// The rows of a split.
+    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
+        rows(path, "qid")
+    }
+}
+
+/// The cases of a split. Those in other languages than asked for are marked as not wanted.
+pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
+    let file: Arc<Path> = path.into();
+    Ok(Box::new(SlakeRow::all(path)?.map(move |row| {
+        let (line, row) = row?;
+        let wanted = lang.includes(&row.q_lang);
+        let draft = draft(row, line, &file)?;
+        Ok(Draft { wanted, ..draft })
+    })))
+}
+
+fn draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProblem> {
+    let Some(qid) = id_text(&row.qid) else {
+        let fault = format!(
+            "field `qid` is {}, expected a number or a text",
+            kind(&row.qid)
+        );
+        return Err(InputProblem::parse(file, line, None, fault));
+    };
+    let id = format!("slake-{qid}");
+    let mut meta = Map::new();
+    meta.insert("dataset".into(), "slake".into());
+    let fields = [
+        ("modality", row.modality),
+        ("location", row.location),
+        ("content_type", row.content_type),
+        ("answer_type", row.answer_type),
+        ("lang", row.q_lang),
+        ("base_type", row.base_type),
+    ];
+    for (name, value) in fields {
+        meta.insert(name.into(), value.trim().into());
+    }
+    let images = file.parent().unwrap_or(Path::new("")).join("imgs");
+    let keys = vec![qid, id.clone()];
+    let case = Case {
+        id,
+        image: Some(ImageSource::File(images.join(&row.img_name))),
+        question: row.question,
+        responses: Vec::new(),
+        reference: Some(row.answer.trim().to_owned()),
+        labels: None,
+        meta,
+        extra: Map::new(),
+        line,
+    };
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+        faults: Vec::new(),
+        wanted: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_by_language() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("train.json");
+        let row = |qid: u32, lang: &str| {
+            format!(
+                "{{\"qid\": {qid}, \"img_name\": \"xmlab1/source.jpg\", \"question\": \"q\", \
+                 \"answer\": \"MRI\", \"q_lang\": \"{lang}\", \"modality\": \"MRI\"}}"
+            )
+        };
+        let text = format!("[{},\n{},\n{{\"qid\": 9}}]", row(1, "en"), row(2, "zh"));
+        std::fs::write(&path, text).unwrap();
+        let ids = |lang| -> Vec<_> {
+            drafts(&path, lang)
+                .unwrap()
+                .filter(|d| d.as_ref().map_or(true, |d| d.wanted))
+                .map(|d| d.map_or_else(|p| format!("{:?}", p.id), |d| d.case.id))
+                .collect()
+        };
+        assert_eq!(ids(Lang::En), ["slake-1", "Some(\"9\")"]);
+        assert_eq!(ids(Lang::Zh), ["slake-2", "Some(\"9\")"]);
+        assert_eq!(ids(Lang::All).len(), 3);
+        let first = drafts(&path, Lang::En).unwrap().next().unwrap().unwrap();
+        let image = dir.path().join("imgs/xmlab1/source.jpg");
+        assert_eq!(first.case.image, Some(ImageSource::File(image)));
+        assert_eq!(first.case.meta["modality"], "MRI");
+        assert_eq!(first.case.meta["lang"], "en");
+    }
+}

@@ -1,0 +1,185 @@
+//! VQA-RAD as released: `VQA_RAD Dataset Public.json` with `images/` beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::case::{Case, ImageSource, InputProblem};
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_text, kind};
+use crate::data::cases::json_array::{NumberedRow, rows};
+
+/// One row of the release; only what is used.
+#[derive(Clone, Debug, Deserialize)]
+struct VqaRadRow {
+    /// The question's number, as a number or a text.
+    qid: Value,
+    /// A file in `images/`.
+    image_name: String,
+    /// The question.
+    question: String,
+    /// The answer: a text, or a count.
+    answer: Value,
+    /// `PRES`, `POS`, ...
+    #[serde(default)]
+    question_type: String,
+    /// `CLOSED` or `OPEN`, some with a space behind.
+    #[serde(default)]
+    answer_type: String,
+    /// `HEAD`, `CHEST` or `ABD`.
+    #[serde(default)]
+    image_organ: String,
+    /// `freeform`, `para`, ...
+    #[serde(default)]
+    phrase_type: String,
+}
+
+impl VqaRadRow {
+    /// The rows of the release.
+    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
+        rows(path, "qid")
+    }
+
+    /// The answer as text; `None` if it is neither text nor number.
+    fn answer_text(&self) -> Option<String> {
+        match &self.answer {
+            Value::String(text) => Some(text.trim().to_owned()),
+            number @ Value::Number(_) => id_text(number),
+            _ => None,
+        }
+    }
+}
+
+/// The folder of the images: beside the file, under the name of this release or of the archive's.
+fn images(path: &Path) -> PathBuf {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let archive = folder.join("VQA_RAD Image Folder");
+    let plain = folder.join("images");
+    if archive.is_dir() && !plain.is_dir() {
+        archive
+    } else {
+        plain
+    }
+}
+
+/// The cases of the release.
+pub(super) fn drafts(path: &Path) -> Result<Drafts> {
+    let file: Arc<Path> = path.into();
+    let images = images(path);
+    Ok(Box::new(VqaRadRow::all(path)?.map(move |row| {
+        let (line, row) = row?;
+        draft(row, line, &images, &file)
+            .map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
+    })))
+}
+
+type VqaRadError = (Option<String>, String);
+
+fn draft(row: VqaRadRow, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, VqaRadError> {
+    let qid = id_text(&row.qid).ok_or_else(|| {
+        (
+            None,
+            format!(
+                "field `qid` is {}, expected a number or a text",
+                kind(&row.qid)
+            ),
+        )
+    })?;
+    let id = format!("vqa_rad-{qid}");
+    let Some(reference) = row.answer_text() else {
+        let fault = format!("field `answer` is {}, expected a text", kind(&row.answer));
+        return Err((Some(id), fault));
+    };
+    let mut meta = Map::new();
+    meta.insert("dataset".into(), "vqa_rad".into());
+    let fields = [
+        ("question_type", &row.question_type),
+        ("answer_type", &row.answer_type),
+        ("organ", &row.image_organ),
+        ("phrase_type", &row.phrase_type),
+    ];
+    for (name, value) in fields {
+        meta.insert(name.into(), value.trim().into());
+    }
+    let keys = vec![qid, id.clone()];
+    let case = Case {
+        id,
+        image: Some(ImageSource::File(images.join(&row.image_name))),
+        question: row.question,
+        responses: Vec::new(),
+        reference: Some(reference),
+        labels: None,
+        meta,
+        extra: Map::new(),
+        line,
+    };
+    Ok(Draft {
+        case,
+        keys,
+        file: Arc::clone(file),
+        faults: Vec::new(),
+        wanted: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_release_and_reports_broken_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("VQA_RAD Dataset Public.json");
+        let text = r#"[
+{"qid": "0", "image_name": "a.jpg", "question": "Is it?", "answer": "Yes ",
+ "answer_type": "CLOSED ", "question_type": "PRES", "image_organ": "HEAD", "phrase_type": "para"},
+{"qid": 1, "image_name": "a.jpg", "question": "How many?", "answer": 2},
+{"qid": 2, "image_name": "a.jpg", "question": "How many?"},
+{"qid": 3, "image_name": "a.jpg", "question": "How many?", "answer": null},
+{"qid": 4, "image_name": oops},
+{"qid": null, "image_name": "a.jpg", "question": "Is it?", "answer": "no"}
+]"#;
+        std::fs::write(&path, text).unwrap();
+        let drafts: Vec<_> = drafts(&path).unwrap().collect();
+        let first = drafts[0].as_ref().unwrap();
+        assert_eq!(first.keys, ["0", "vqa_rad-0"]);
+        assert_eq!(
+            (first.case.line, first.case.reference.as_deref()),
+            (2, Some("Yes"))
+        );
+        assert_eq!(first.case.meta["answer_type"], "CLOSED");
+        assert_eq!(
+            first.case.image,
+            Some(ImageSource::File(dir.path().join("images/a.jpg")))
+        );
+        assert_eq!(
+            drafts[1].as_ref().unwrap().case.reference.as_deref(),
+            Some("2")
+        );
+        let problems: Vec<_> = drafts.iter().filter_map(|d| d.as_ref().err()).collect();
+        let ids: Vec<_> = problems.iter().map(|p| (p.line, p.id.as_deref())).collect();
+        assert_eq!(
+            ids,
+            [
+                (5, Some("2")),
+                (6, Some("vqa_rad-3")),
+                (7, Some("4")),
+                (8, None)
+            ]
+        );
+        assert!(problems[0].message.contains("answer"), "{}", problems[0]);
+    }
+
+    #[test]
+    fn takes_the_archives_image_folder_where_there_is_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        std::fs::create_dir(dir.path().join("VQA_RAD Image Folder")).unwrap();
+        assert!(images(&path).ends_with("VQA_RAD Image Folder"));
+        std::fs::create_dir(dir.path().join("images")).unwrap();
+        assert!(images(&path).ends_with("images"));
+    }
+}

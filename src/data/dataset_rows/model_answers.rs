@@ -1,0 +1,153 @@
+//! Pairs of real models' answers of which one is right.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::data::cases;
+use crate::data::cases::{Case, ImageSource, Response, SourceOptions};
+use crate::data::dataset_rows::answer_terms::yes_no;
+use crate::data::dataset_rows::dataset_items::ImagePool;
+use crate::data::dataset_rows::reference_match::agrees;
+
+/// Two models' answers to a closed question, of which exactly one agrees with the reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelPair {
+    /// The row of the data set, counted from zero.
+    pub row: u64,
+    /// The image, shared by the pairs about it.
+    pub image: ImageSource,
+    /// Equal for pairs about the same image.
+    pub image_key: String,
+    /// The question.
+    pub question: String,
+    /// The reference answer: yes or no.
+    pub reference: String,
+    /// The two answers, in the order of the answers files.
+    pub responses: [Response; 2],
+    /// Which of the two agrees: 0 or 1.
+    pub better: usize,
+    /// Whether the other one says the opposite. If not, it says neither yes nor no, and could still
+    /// be right in other words.
+    pub opposed: bool,
+}
+
+/// The pairs among the answers to the closed questions of some development rows of Path-VQA
+/// (`path_vqa/` and `answers/path_vqa_validation/` under `data_root`): every pair of models.
+///
+/// # Errors
+/// If the data or the answers are missing or broken.
+pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<ModelPair>> {
+    let options = SourceOptions {
+        answers: vec![data_root.join("answers/path_vqa_validation")],
+        split: Some("validation".into()),
+        ..SourceOptions::default()
+    };
+    let source = cases::open(&data_root.join("path_vqa"), &options)
+        .context("the answers to path_vqa could not be opened")?;
+    let mut images = ImagePool::default();
+    let mut pairs = Vec::new();
+    for case in source.take(usize::try_from(rows.end).unwrap_or(usize::MAX)) {
+        let case = case?;
+        if rows.contains(&(case.line - 1)) {
+            pairs.extend(pairs_of(case, &mut images));
+        }
+    }
+    Ok(pairs)
+}
+
+fn pairs_of(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
+    let Case {
+        image,
+        question,
+        responses,
+        reference,
+        line,
+        ..
+    } = case;
+    let (Some(image), Some(reference)) = (image, reference) else {
+        return Vec::new();
+    };
+    if yes_no(&reference).is_none() {
+        return Vec::new();
+    }
+    let (image, image_key) = images.shared(image, "path_vqa");
+    let verdicts: Vec<_> = responses
+        .iter()
+        .map(|r| agrees(&r.text, &reference, true))
+        .collect();
+    let judged: Vec<_> = responses.iter().zip(verdicts).collect();
+    let mut pairs = Vec::new();
+    for (index, (first, a)) in judged.iter().enumerate() {
+        for (second, b) in judged.iter().skip(index + 1) {
+            let right = [*a == Some(true), *b == Some(true)];
+            if right[0] == right[1] {
+                continue;
+            }
+            pairs.push(ModelPair {
+                row: line - 1,
+                image: image.clone(),
+                image_key: image_key.clone(),
+                question: question.clone(),
+                reference: reference.clone(),
+                responses: [(*first).clone(), (*second).clone()],
+                better: usize::from(right[1]),
+                opposed: [*a, *b].contains(&Some(false)),
+            });
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Map;
+
+    #[test]
+    fn every_pair_with_one_right_answer() {
+        let response = |(model, text): (&str, &str)| Response {
+            model: model.to_owned(),
+            text: text.to_owned(),
+        };
+        let texts = [
+            ("a", "Yes, it does."),
+            ("b", "no"),
+            ("c", "A phone."),
+            ("d", "yes"),
+        ];
+        let case = Case {
+            id: "x".into(),
+            image: Some(ImageSource::File("a.jpg".into())),
+            question: "Does it?".into(),
+            responses: texts.map(response).to_vec(),
+            reference: Some("yes".into()),
+            labels: None,
+            meta: Map::new(),
+            extra: Map::new(),
+            line: 8,
+        };
+        let pairs = pairs_of(case.clone(), &mut ImagePool::default());
+        let seen: Vec<_> = pairs
+            .iter()
+            .map(|p| {
+                let models = [&p.responses[0].model[..], &p.responses[1].model[..]].concat();
+                (models, p.better, p.opposed)
+            })
+            .collect();
+        let expected = [
+            ("ab", 0, true),
+            ("ac", 0, false),
+            ("bd", 1, true),
+            ("cd", 1, false),
+        ];
+        assert_eq!(seen, expected.map(|(m, b, o)| (m.to_owned(), b, o)));
+        assert_eq!(pairs[0].row, 7);
+        let open = Case {
+            reference: Some("a nodule".into()),
+            ..case
+        };
+        assert!(pairs_of(open, &mut ImagePool::default()).is_empty());
+    }
+}

@@ -1,0 +1,290 @@
+//! What one cell of a label file says.
+
+use std::collections::BTreeMap;
+
+use super::column::LabelColumn;
+use super::target::ScoreTarget;
+use super::vote::Vote;
+
+/// One person's score or preference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelEntry {
+    /// The line of the file, counted from one.
+    pub line: u64,
+    /// The id of the case.
+    pub case: String,
+    /// Who it is from.
+    pub rater: String,
+    /// What it is about.
+    pub target: ScoreTarget,
+    /// What it says.
+    pub what: LabelValue,
+}
+
+/// A score of a response, or a preference between two.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LabelValue {
+    /// A score.
+    Score {
+        /// The model whose response it is.
+        model: String,
+        /// The score, higher being better.
+        value: f64,
+    },
+    /// A preference.
+    Preference {
+        /// The two models; absent where the case has one pair only.
+        models: Option<[String; 2]>,
+        /// Which is preferred.
+        vote: Vote,
+    },
+}
+
+/// The name of the rater where the file names none.
+pub const ONE_RATER: &str = "labels";
+
+/// The entries of a row, whose cells are texts by column. Empty cells are ratings not given.
+pub(super) fn entries(
+    line: u64,
+    cells: &[(LabelColumn, &str, String)],
+) -> Result<Vec<LabelEntry>, String> {
+    let row = LabelRow::new(line, cells)?;
+    let mut entries = Vec::new();
+    let mut pair_scores = BTreeMap::new();
+    for (column, name, text) in cells.iter().filter(|(_, _, text)| !is_missing(text)) {
+        match column {
+            LabelColumn::Value => entries.push(row.entry(&row.rater, row.target, name, text)?),
+            LabelColumn::Of(target) => entries.push(row.entry(&row.rater, *target, name, text)?),
+            LabelColumn::By(rater) => entries.push(row.entry(rater, row.target, name, text)?),
+            LabelColumn::PairScore(i) => {
+                pair_scores.insert(*i, number(name, text)?);
+            }
+            _ => {}
+        }
+    }
+    for (i, value) in pair_scores {
+        let Some(models) = &row.models else {
+            return Err("scores of a pair without the columns model_a and model_b\n\
+                 hint: name both models in every row"
+                .to_owned());
+        };
+        let model = models[i].clone();
+        let what = LabelValue::Score { model, value };
+        entries.push(row.of(&row.rater, row.target, what));
+    }
+    Ok(entries)
+}
+
+impl LabelEntry {
+    /// Takes a score from its scale to 0 to 5; a preference has none.
+    pub(super) fn stretch(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
+        if let LabelValue::Score { value, .. } = &mut self.what {
+            if !(low..=high).contains(value) {
+                return Err(format!(
+                    "the score {value} is outside of --scale {low},{high}"
+                ));
+            }
+            *value = (*value - low) / (high - low) * 5.0;
+        }
+        Ok(())
+    }
+}
+
+/// What a row's cells are about.
+struct LabelRow {
+    line: u64,
+    case: String,
+    rater: String,
+    target: ScoreTarget,
+    model: Option<String>,
+    models: Option<[String; 2]>,
+}
+
+impl LabelRow {
+    fn new(line: u64, cells: &[(LabelColumn, &str, String)]) -> Result<Self, String> {
+        let cell = |wanted: &LabelColumn| {
+            let mut cells = cells.iter().filter(|(column, _, _)| column == wanted);
+            let text = cells.next().map(|(_, _, text)| text.trim().to_owned());
+            text.filter(|text| !text.is_empty())
+        };
+        let case = cell(&LabelColumn::Case).ok_or("the id of the case is missing")?;
+        let target = match cell(&LabelColumn::Target) {
+            Some(name) => ScoreTarget::named(&name).ok_or_else(|| unknown_target(&name))?,
+            None => ScoreTarget::Final,
+        };
+        let models = match (
+            cell(&LabelColumn::PairModel(0)),
+            cell(&LabelColumn::PairModel(1)),
+        ) {
+            (Some(a), Some(b)) if a == b => {
+                return Err(format!("both models are `{a}`, expected two"));
+            }
+            (Some(a), Some(b)) => Some([a, b]),
+            (None, None) => None,
+            _ => return Err("one of the two models is missing".to_owned()),
+        };
+        Ok(Self {
+            line,
+            case,
+            rater: cell(&LabelColumn::Rater).unwrap_or_else(|| ONE_RATER.to_owned()),
+            target,
+            model: cell(&LabelColumn::Model),
+            models,
+        })
+    }
+
+    /// What a cell says: a score where the row names one model, else a preference.
+    fn entry(
+        &self,
+        rater: &str,
+        target: ScoreTarget,
+        name: &str,
+        text: &str,
+    ) -> Result<LabelEntry, String> {
+        let what = match &self.model {
+            Some(model) => LabelValue::Score {
+                model: model.clone(),
+                value: number(name, text)?,
+            },
+            None => LabelValue::Preference {
+                models: self.models.clone(),
+                vote: Vote::read(text),
+            },
+        };
+        Ok(self.of(rater, target, what))
+    }
+
+    fn of(&self, rater: &str, target: ScoreTarget, what: LabelValue) -> LabelEntry {
+        LabelEntry {
+            line: self.line,
+            case: self.case.clone(),
+            rater: rater.to_owned(),
+            target,
+            what,
+        }
+    }
+}
+
+/// The message for a target that is none.
+pub(super) fn unknown_target(name: &str) -> String {
+    let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
+    format!(
+        "unknown criterion `{name}`\nhint: expected one of {}",
+        all.join(", ")
+    )
+}
+
+/// Whether a cell says that there is no rating.
+fn is_missing(text: &str) -> bool {
+    matches!(
+        text.trim().to_lowercase().as_str(),
+        "" | "na" | "n/a" | "nan" | "null" | "none" | "-"
+    )
+}
+
+/// A finite number, with a point or a comma before its decimals.
+fn number(name: &str, text: &str) -> Result<f64, String> {
+    let value = text.trim().replace(',', ".").parse::<f64>();
+    match value {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!(
+            "column `{name}` holds `{}`, expected a score\n\
+             hint: a row with a `model` holds scores; for preferences name `model_a` and `model_b`",
+            text.trim()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(header: &[&str], cells: &[&str]) -> Result<Vec<LabelEntry>, String> {
+        let cells: Vec<_> = header
+            .iter()
+            .zip(cells)
+            .map(|(name, text)| (LabelColumn::named(name, &[]), *name, (*text).to_owned()))
+            .collect();
+        entries(3, &cells)
+    }
+
+    fn scores(header: &[&str], cells: &[&str]) -> Vec<(String, String, &'static str, f64)> {
+        let score = |entry: LabelEntry| match entry.what {
+            LabelValue::Score { model, value } => (model, entry.rater, entry.target.key(), value),
+            LabelValue::Preference { .. } => panic!("a score was expected"),
+        };
+        read(header, cells)
+            .unwrap()
+            .into_iter()
+            .map(score)
+            .collect()
+    }
+
+    #[test]
+    fn one_rating_a_row() {
+        let found = scores(
+            &["case", "model", "rater", "criterion", "score"],
+            &["c1", "m", "dr-1", "Factual Accuracy", "4,5"],
+        );
+        assert_eq!(
+            found,
+            [("m".into(), "dr-1".into(), "factual_accuracy", 4.5)]
+        );
+    }
+
+    #[test]
+    fn a_column_for_each_criterion_or_rater() {
+        let found = scores(
+            &["id", "system", "final", "EXP", "note"],
+            &["1", "m", "3", "", "x"],
+        );
+        assert_eq!(found, [("m".into(), ONE_RATER.into(), "final", 3.0)]);
+        let found = scores(
+            &["id", "model", "rater_1", "rater_2"],
+            &["1", "m", "3", "5"],
+        );
+        let raters: Vec<_> = found.iter().map(|f| (f.1.as_str(), f.3)).collect();
+        assert_eq!(raters, [("rater_1", 3.0), ("rater_2", 5.0)]);
+    }
+
+    #[test]
+    fn preferences_and_scores_of_pairs() {
+        let found = read(
+            &["idx", "id", "annotator1", "annotator2"],
+            &["9", "1", "2", "0"],
+        )
+        .unwrap();
+        let votes: Vec<_> = found.into_iter().map(|entry| entry.what).collect();
+        let vote = |words: &str| LabelValue::Preference {
+            models: None,
+            vote: Vote::Words(words.into()),
+        };
+        assert_eq!(votes, [vote("2"), vote("0")]);
+        let header = ["case", "model_a", "model_b", "score_a", "score_b"];
+        let found = scores(&header, &["1", "x", "y", "2", "4"]);
+        assert_eq!((found[0].0.as_str(), found[1].3), ("x", 4.0));
+        let found = read(
+            &["case", "model_a", "model_b", "winner"],
+            &["1", "x", "y", "y"],
+        )
+        .unwrap();
+        assert_eq!(
+            found[0].what,
+            LabelValue::Preference {
+                models: Some(["x".into(), "y".into()]),
+                vote: Vote::Words("y".into())
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let fault = |header: &[&str], cells: &[&str]| read(header, cells).unwrap_err();
+        assert!(fault(&["case", "model", "score"], &["1", "m", "good"]).contains("`good`"));
+        assert!(fault(&["case", "model", "score"], &["", "m", "1"]).contains("id of the case"));
+        let unknown = fault(&["case", "criterion", "score"], &["1", "beauty", "1"]);
+        assert!(unknown.contains("beauty") && unknown.contains("tone_and_empathy"));
+        let pair = fault(&["case", "model_a", "score_a"], &["1", "x", "2"]);
+        assert!(pair.contains("one of the two models"), "{pair}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Cases, images, labels, rows of public data sets, and phantoms.
+
+pub mod cases;
+pub mod dataset_rows;
+pub mod images;
+pub mod labels;
+pub mod phantoms;

@@ -1,0 +1,98 @@
+//! Drawing a scene: tissue by kind, then its lesions, then exposure and noise.
+//!
+//! Only additions, multiplications, divisions and square roots are used, which round alike on
+//! every platform: equal scenes give equal bytes.
+
+mod histology;
+mod slice;
+mod texture;
+
+use image::RgbImage;
+
+use super::scene::{Lesion, LesionTone, PhantomKind, SIDE, Scene};
+use texture::{Noise, Texture};
+
+/// Pixels in a row, as an index.
+const N: usize = SIDE as usize;
+
+/// Colours before exposure, 0 to 255.
+type Canvas = Vec<[f32; 3]>;
+
+/// Draws a scene as a 128×128 image.
+pub fn draw(scene: &Scene) -> RgbImage {
+    let mut noise = Noise::new(scene.frame.grain);
+    let mut canvas = match scene.kind {
+        PhantomKind::Ct => slice::ct(&scene.frame, &mut noise),
+        PhantomKind::Mri => slice::mri(&scene.frame, &mut noise),
+        PhantomKind::Radiograph => slice::radiograph(&scene.frame, &mut noise),
+        PhantomKind::Histology => histology::tissue(scene, &mut noise),
+    };
+    let edge = Texture::new(&mut noise, 5);
+    for lesion in &scene.lesions {
+        let colour = paint(scene, &mut noise);
+        stamp(&mut canvas, lesion, colour, &edge);
+    }
+    expose(scene, &canvas, &mut noise)
+}
+
+/// The colour of one lesion.
+fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
+    let bright = scene.tone == Some(LesionTone::Bright);
+    if scene.kind == PhantomKind::Histology {
+        let shift = noise.spread(8.0);
+        return if bright {
+            [250.0, 246.0 + shift, 222.0 + shift]
+        } else {
+            [66.0 + shift, 26.0 + shift, 112.0 + shift]
+        };
+    }
+    let grey = if bright { 226.0 } else { 20.0 } + noise.spread(9.0);
+    [grey; 3]
+}
+
+/// Lays one lesion over the tissue, with a soft and slightly uneven edge.
+fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture) {
+    let root = lesion.stretch.sqrt();
+    let (a, b) = (lesion.radius * root, lesion.radius / root);
+    let reach = lesion.radius * 1.2 + 2.0;
+    let low = |c: f32| (c - reach).max(0.0) as usize;
+    let high = |c: f32| ((c + reach) as usize + 1).min(N);
+    for y in low(lesion.y)..high(lesion.y) {
+        for x in low(lesion.x)..high(lesion.x) {
+            let (dx, dy) = ((x as f32 - lesion.x) / a, (y as f32 - lesion.y) / b);
+            let wobble = 1.0 + 0.06 * edge.at(x as f32, y as f32);
+            let depth = (wobble - (dx * dx + dy * dy).sqrt()) * lesion.radius;
+            let cover = ramp(depth + 0.6, 1.2);
+            if let Some(pixel) = canvas.get_mut(y * N + x) {
+                for (value, target) in pixel.iter_mut().zip(colour) {
+                    *value += (target - *value) * cover;
+                }
+            }
+        }
+    }
+}
+
+/// Applies exposure and noise and rounds to bytes.
+fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
+    let (gain, lift) = (scene.frame.gain, scene.frame.lift);
+    let colour = scene.kind == PhantomKind::Histology;
+    // Colour slides are lit evenly and are less noisy than grey images.
+    let (gain, lift, grain) = if colour {
+        (1.0, lift * 0.7, 5.0)
+    } else {
+        (gain, lift, 8.0)
+    };
+    let mut bytes = Vec::with_capacity(N * N * 3);
+    for pixel in canvas {
+        let speck = noise.spread(grain) + noise.spread(grain);
+        for value in pixel {
+            bytes.push((value * gain + lift + speck + 0.5).clamp(0.0, 255.0) as u8);
+        }
+    }
+    RgbImage::from_raw(SIDE, SIDE, bytes).unwrap_or_else(|| RgbImage::new(SIDE, SIDE))
+}
+
+/// 0 below zero, 1 above `width`, a straight line between.
+fn ramp(value: f32, width: f32) -> f32 {
+    (value / width).clamp(0.0, 1.0)
+}

@@ -1,0 +1,88 @@
+//! The three grey kinds: CT, MRI and radiograph, without lesions.
+
+use super::texture::{Noise, Texture};
+use super::{Canvas, N, ramp};
+use crate::data::phantoms::scene::BodyFrame;
+
+/// Fills a canvas from a grey value per pixel.
+/// `shade` receives the pixel in the body's own axes and the two textures' values there.
+fn grey(
+    frame: &BodyFrame,
+    textures: [&Texture; 2],
+    mut shade: impl FnMut((f32, f32), f32, f32) -> f32,
+) -> Canvas {
+    let [first, second] = textures.map(Texture::field);
+    let values = first.into_iter().zip(second).enumerate();
+    values
+        .map(|(i, (a, b))| [shade(frame.inside((i % N) as f32, (i / N) as f32), a, b); 3])
+        .collect()
+}
+
+/// Pixels from the body's edge inwards; negative outside.
+fn depth(frame: &BodyFrame, u: f32, v: f32) -> f32 {
+    let (p, q) = (u / frame.axes.0, v / frame.axes.1);
+    (1.0 - (p * p + q * q).sqrt()) * frame.axes.0.min(frame.axes.1)
+}
+
+/// An axial slice: a bright ring around mildly mottled tissue, on a table line.
+pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+    let (organs, fine) = (Texture::new(noise, 22), Texture::new(noise, 6));
+    let wall = noise.between(3.5, 5.5);
+    let tissue = noise.between(112.0, 130.0);
+    grey(frame, [&organs, &fine], |(u, v), organ, grain| {
+        let edge = depth(frame, u, v);
+        if edge < -0.5 {
+            return 14.0;
+        }
+        let inner = tissue + 9.0 * organ + 4.0 * grain;
+        let ring = 14.0 + (222.0 - 14.0) * ramp(edge + 0.5, 1.5);
+        ring + (inner - ring) * ramp(edge - wall, 1.5)
+    })
+}
+
+/// A brain-like slice: thin skull, folded grey tissue, two slit ventricles, dark ground.
+pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+    let (folds, bulk) = (Texture::new(noise, 7), Texture::new(noise, 20));
+    let tissue = noise.between(116.0, 132.0);
+    let slit = noise.between(13.0, 18.0);
+    grey(frame, [&folds, &bulk], |(u, v), fold, bulk| {
+        let edge = depth(frame, u, v);
+        if edge < -0.5 {
+            return 5.0;
+        }
+        let skull = 5.0 + 150.0 * ramp(edge + 0.5, 1.0) * (1.0 - ramp(edge - 1.5, 1.0));
+        let fold = 1.0 - ramp(fold.abs(), 0.3);
+        let rim = 1.0 - ramp(edge - 6.0, 16.0);
+        let mut brain = tissue + 7.0 * bulk - fold * (6.0 + 16.0 * rim);
+        // The ventricles bend away from the midline at both ends.
+        let bend = 2.6 + 5.0 * (v / slit) * (v / slit);
+        let wall = 2.2 - (u.abs() - bend).abs();
+        brain += (62.0 - brain) * ramp(wall, 1.0) * ramp(slit - v.abs(), 2.0);
+        // The fissure between the halves.
+        let fissure = ramp(1.2 - u.abs(), 1.0) * ramp(v.abs() - slit - 3.0, 2.0);
+        brain += (70.0 - brain) * fissure;
+        skull + (brain - skull) * ramp(edge - 4.0, 1.2)
+    })
+}
+
+/// A chest-like projection: dark lungs crossed by faint ribs, a bright mediastinum between.
+pub(super) fn radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
+    let (soft, haze) = (Texture::new(noise, 18), Texture::new(noise, 16));
+    let lung = frame.lung();
+    let air = noise.between(84.0, 98.0);
+    let period = noise.between(11.0, 14.0);
+    grey(frame, [&soft, &haze], |(u, v), soft, haze| {
+        let body = 152.0 + 8.0 * soft - 0.25 * (v + 20.0).clamp(0.0, 30.0);
+        let spine = 42.0 * ramp(frame.axes.0 * 0.11 - u.abs(), 6.0);
+        let (p, q) = ((u.abs() - lung.offset) / lung.axes.0, v / lung.axes.1);
+        let inside = (1.0 - (p * p + q * q).sqrt()) * lung.axes.0;
+        let sag = v + 0.012 * (u.abs() - lung.offset) * (u.abs() - lung.offset);
+        // Positive everywhere, so that truncation takes the whole periods off.
+        let phase = (sag + 200.0) / period;
+        let rib = ramp(0.5 - (phase - phase as i32 as f32 - 0.5).abs() * 2.0, 0.25);
+        let dark = air + 5.0 * haze + 13.0 * rib;
+        let flank = ramp(frame.axes.0 + 2.0 - u.abs(), 5.0);
+        let value = 18.0 + (body + spine - 18.0) * flank;
+        value + (dark - value) * ramp(inside + 0.8, 2.2)
+    })
+}

@@ -1,0 +1,145 @@
+//! One thing that can be said of a scene, in words.
+
+use super::scene::{LesionSide, LesionSize, LesionTone, PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
+
+/// What a question can ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Concern {
+    /// The kind of image.
+    Modality,
+    /// Whether there is any lesion.
+    Presence,
+    /// How many lesions there are.
+    Count,
+    /// On which side they lie.
+    Side,
+    /// How large they are.
+    Size,
+    /// Brighter or darker than the tissue.
+    Tone,
+}
+
+impl Concern {
+    /// The word for it in an analysis.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Modality => "kind of image",
+            Self::Presence => "presence",
+            Self::Count => "count",
+            Self::Side => "side",
+            Self::Size => "size",
+            Self::Tone => "tone",
+        }
+    }
+}
+
+/// A statement about a scene, true or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fact {
+    /// The image is of this kind.
+    Modality(PhantomKind),
+    /// There is a lesion, or there is none.
+    Presence(bool),
+    /// There are so many lesions.
+    Count(usize),
+    /// They lie on this side.
+    Side(LesionSide),
+    /// They have this size.
+    Size(LesionSize),
+    /// They have this tone.
+    Tone(LesionTone),
+}
+
+impl Fact {
+    /// What is true of the scene; `None` where the concern presupposes a lesion and there is none.
+    pub fn of(scene: &Scene, concern: Concern) -> Option<Self> {
+        match concern {
+            Concern::Modality => Some(Self::Modality(scene.kind)),
+            Concern::Presence => Some(Self::Presence(scene.count() > 0)),
+            Concern::Count => Some(Self::Count(scene.count())),
+            Concern::Side => scene.side.map(Self::Side),
+            Concern::Size => scene.size.map(Self::Size),
+            Concern::Tone => scene.tone.map(Self::Tone),
+        }
+    }
+
+    /// What it is about.
+    pub fn concern(self) -> Concern {
+        match self {
+            Self::Modality(_) => Concern::Modality,
+            Self::Presence(_) => Concern::Presence,
+            Self::Count(_) => Concern::Count,
+            Self::Side(_) => Concern::Side,
+            Self::Size(_) => Concern::Size,
+            Self::Tone(_) => Concern::Tone,
+        }
+    }
+
+    /// The short form in analyses: "two lesions", "left side", "CT image", "yes".
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Modality(kind) => match kind {
+                PhantomKind::Ct => "CT image",
+                PhantomKind::Mri => "MRI image",
+                PhantomKind::Radiograph => "X-ray image",
+                PhantomKind::Histology => "histology image",
+            },
+            Self::Presence(true) => "yes",
+            Self::Presence(false) => "no",
+            Self::Count(0) => "no lesions",
+            Self::Count(1) => "one lesion",
+            Self::Count(2) => "two lesions",
+            Self::Count(_) => "three lesions",
+            Self::Side(LesionSide::Left) => "left side",
+            Self::Side(LesionSide::Right) => "right side",
+            Self::Side(LesionSide::Both) => "both sides",
+            Self::Size(size) => size.key(),
+            Self::Tone(tone) => tone.key(),
+        }
+    }
+
+    /// The noun phrase with its article: "a CT image"; otherwise [`Fact::short`].
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Modality(PhantomKind::Ct) => "a CT image",
+            Self::Modality(PhantomKind::Mri) => "an MRI image",
+            Self::Modality(PhantomKind::Radiograph) => "an X-ray image",
+            Self::Modality(PhantomKind::Histology) => "a histology image",
+            other => other.short(),
+        }
+    }
+
+    /// Another statement about the same concern that is false of the scene.
+    /// `alone` permits a count of none, which leaves nothing to say about a second concern.
+    pub(crate) fn other(self, scene: &Scene, alone: bool, rng: &mut impl RandomChoice) -> Self {
+        let pool: Vec<Self> = match self {
+            Self::Modality(_) => PhantomKind::ALL.map(Self::Modality).to_vec(),
+            Self::Presence(_) => [true, false].map(Self::Presence).to_vec(),
+            Self::Count(_) => {
+                // A single lesion cannot lie on both sides.
+                let both = scene.side == Some(LesionSide::Both);
+                let least = if alone { 0 } else { 1 + usize::from(both) };
+                (least..=3).map(Self::Count).collect()
+            }
+            Self::Side(_) if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
+                .map(Self::Side)
+                .to_vec(),
+            Self::Side(_) => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
+                .map(Self::Side)
+                .to_vec(),
+            Self::Size(_) => [LesionSize::Small, LesionSize::Large]
+                .map(Self::Size)
+                .to_vec(),
+            Self::Tone(_) => [LesionTone::Bright, LesionTone::Dark]
+                .map(Self::Tone)
+                .to_vec(),
+        };
+        let truth = Self::of(scene, self.concern());
+        let wrong: Vec<Self> = pool
+            .into_iter()
+            .filter(|fact| *fact != self && Some(*fact) != truth)
+            .collect();
+        rng.pick(&wrong).unwrap_or(self)
+    }
+}

@@ -1,0 +1,330 @@
+//! The questions that can be asked about a scene, and their right answers.
+
+use super::claim;
+use super::fact::{Concern, Fact};
+use super::scene::{PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
+
+/// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuestionKind {
+    /// One open concern.
+    Ask(Concern),
+    /// Whether the proposed fact holds.
+    Verify(Concern),
+    /// How many, and on which side.
+    CountAndSide,
+    /// How large, and how bright.
+    SizeAndTone,
+    /// Whether there is a lesion, and what kind of image it is.
+    PresenceAndModality,
+}
+
+impl QuestionKind {
+    /// Every kind, in the order in which they are drawn by lot.
+    pub const ALL: [Self; 13] = [
+        Self::Ask(Concern::Modality),
+        Self::Ask(Concern::Presence),
+        Self::Ask(Concern::Count),
+        Self::Ask(Concern::Side),
+        Self::Ask(Concern::Size),
+        Self::Ask(Concern::Tone),
+        Self::Verify(Concern::Modality),
+        Self::Verify(Concern::Count),
+        Self::Verify(Concern::Side),
+        Self::Verify(Concern::Tone),
+        Self::CountAndSide,
+        Self::SizeAndTone,
+        Self::PresenceAndModality,
+    ];
+
+    /// The name in `meta`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Ask(Concern::Modality) => "modality",
+            Self::Ask(Concern::Presence) | Self::Verify(Concern::Presence) => "presence",
+            Self::Ask(Concern::Count) => "count",
+            Self::Ask(Concern::Side) => "side",
+            Self::Ask(Concern::Size) => "size",
+            Self::Ask(Concern::Tone) => "tone",
+            Self::Verify(Concern::Modality) => "verify_modality",
+            Self::Verify(Concern::Count) => "verify_count",
+            Self::Verify(Concern::Side) => "verify_side",
+            Self::Verify(Concern::Size) => "verify_size",
+            Self::Verify(Concern::Tone) => "verify_tone",
+            Self::CountAndSide => "count_and_side",
+            Self::SizeAndTone => "size_and_tone",
+            Self::PresenceAndModality => "presence_and_modality",
+        }
+    }
+
+    /// What it asks about, in order.
+    pub fn concerns(self) -> &'static [Concern] {
+        match self {
+            Self::Ask(Concern::Modality) | Self::Verify(Concern::Modality) => &[Concern::Modality],
+            Self::Ask(Concern::Presence) | Self::Verify(Concern::Presence) => &[Concern::Presence],
+            Self::Ask(Concern::Count) | Self::Verify(Concern::Count) => &[Concern::Count],
+            Self::Ask(Concern::Side) | Self::Verify(Concern::Side) => &[Concern::Side],
+            Self::Ask(Concern::Size) | Self::Verify(Concern::Size) => &[Concern::Size],
+            Self::Ask(Concern::Tone) | Self::Verify(Concern::Tone) => &[Concern::Tone],
+            Self::CountAndSide => &[Concern::Count, Concern::Side],
+            Self::SizeAndTone => &[Concern::Size, Concern::Tone],
+            Self::PresenceAndModality => &[Concern::Presence, Concern::Modality],
+        }
+    }
+
+    /// Whether its premise holds: only a lesion has a side, a size and a tone.
+    pub fn fits(self, scene: &Scene) -> bool {
+        let lesions = scene.count() > 0;
+        match self {
+            // "How many, and on which side?" presupposes one too.
+            Self::CountAndSide => lesions,
+            _ => self
+                .concerns()
+                .iter()
+                .all(|&concern| Fact::of(scene, concern).is_some()),
+        }
+    }
+}
+
+/// A question about a scene.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its kind.
+    pub kind: QuestionKind,
+    /// The fact it proposes, for a `Verify` question.
+    pub proposed: Option<Fact>,
+    /// The question as it is asked.
+    pub text: String,
+}
+
+impl Question {
+    /// A question of this kind in one of its phrasings; `None` where the premise fails.
+    pub(crate) fn draw(
+        kind: QuestionKind,
+        scene: &Scene,
+        rng: &mut impl RandomChoice,
+    ) -> Option<Self> {
+        if !kind.fits(scene) {
+            return None;
+        }
+        let proposed = match kind {
+            QuestionKind::Verify(concern) => {
+                let truth = Fact::of(scene, concern)?;
+                let fact = if rng.chance(0.5) {
+                    truth
+                } else {
+                    truth.other(scene, true, rng)
+                };
+                // "Are there no lesions?" has no clear yes and no.
+                Some(if fact == Fact::Count(0) {
+                    Fact::Count(1)
+                } else {
+                    fact
+                })
+            }
+            _ => None,
+        };
+        let phrase = match proposed {
+            Some(fact) => proposal(fact, rng),
+            None => rng.phrase(phrasings(kind)),
+        };
+        let text = number(phrase, scene.count());
+        Some(Self {
+            kind,
+            proposed,
+            text,
+        })
+    }
+
+    /// One question whose premise holds, every kind being as likely.
+    pub(crate) fn any(scene: &Scene, rng: &mut impl RandomChoice) -> Self {
+        let fitting: Vec<QuestionKind> = QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| kind.fits(scene))
+            .collect();
+        let kind = rng
+            .pick(&fitting)
+            .unwrap_or(QuestionKind::Ask(Concern::Modality));
+        // Every kind in `fitting` can be drawn.
+        Self::draw(kind, scene, rng).unwrap_or_else(|| Self {
+            kind: QuestionKind::Ask(Concern::Modality),
+            proposed: None,
+            text: rng
+                .phrase(phrasings(QuestionKind::Ask(Concern::Modality)))
+                .to_owned(),
+        })
+    }
+
+    /// The facts that answer it rightly, one per concern.
+    pub fn truth(&self, scene: &Scene) -> Vec<Fact> {
+        self.kind
+            .concerns()
+            .iter()
+            .filter_map(|&c| Fact::of(scene, c))
+            .collect()
+    }
+}
+
+impl Scene {
+    /// Every question that can be asked of this scene, in every phrasing and with every proposal,
+    /// with its short right answer ("two lesions, left side"; "right side, so no").
+    pub fn facts(&self) -> Vec<(Question, String)> {
+        let mut all = Vec::new();
+        for kind in QuestionKind::ALL.into_iter().filter(|kind| kind.fits(self)) {
+            let mut texts: Vec<(Option<Fact>, &str)> = Vec::new();
+            match kind {
+                QuestionKind::Verify(concern) => {
+                    for fact in proposals(concern, self) {
+                        texts.extend(proposal_texts(fact).iter().map(|text| (Some(fact), *text)));
+                    }
+                }
+                _ => texts.extend(phrasings(kind).iter().map(|text| (None, *text))),
+            }
+            for (proposed, text) in texts {
+                let question = Question {
+                    kind,
+                    proposed,
+                    text: number(text, self.count()),
+                };
+                let truth = claim::short(&question, &question.truth(self));
+                all.push((question, truth));
+            }
+        }
+        all
+    }
+}
+
+/// What a `Verify` question may propose about a scene.
+fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
+    use super::scene::{LesionSide, LesionSize, LesionTone};
+    match concern {
+        Concern::Modality => PhantomKind::ALL.map(Fact::Modality).to_vec(),
+        Concern::Presence => vec![Fact::Presence(true)],
+        Concern::Count => [1, 2, 3].map(Fact::Count).to_vec(),
+        Concern::Side if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
+            .map(Fact::Side)
+            .to_vec(),
+        Concern::Side => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
+            .map(Fact::Side)
+            .to_vec(),
+        Concern::Size => [LesionSize::Small, LesionSize::Large]
+            .map(Fact::Size)
+            .to_vec(),
+        Concern::Tone => [LesionTone::Bright, LesionTone::Dark]
+            .map(Fact::Tone)
+            .to_vec(),
+    }
+}
+
+fn proposal(fact: Fact, rng: &mut impl RandomChoice) -> &'static str {
+    rng.phrase(proposal_texts(fact))
+}
+
+fn proposal_texts(fact: Fact) -> &'static [&'static str] {
+    use super::scene::{LesionSide, LesionSize, LesionTone};
+    match fact {
+        Fact::Modality(PhantomKind::Ct) => &["Is this a CT image?", "Was this image made by CT?"],
+        Fact::Modality(PhantomKind::Mri) => {
+            &["Is this an MRI image?", "Was this image made by MRI?"]
+        }
+        Fact::Modality(PhantomKind::Radiograph) => {
+            &["Is this an X-ray image?", "Was this image made by X-ray?"]
+        }
+        Fact::Modality(PhantomKind::Histology) => &[
+            "Is this a histology image?",
+            "Does this image show histology?",
+        ],
+        Fact::Presence(_) => phrasings(QuestionKind::Ask(Concern::Presence)),
+        Fact::Count(0 | 1) => &[
+            "Is there exactly one lesion?",
+            "Does it show exactly one lesion?",
+        ],
+        Fact::Count(2) => &[
+            "Are there exactly two lesions?",
+            "Does it show exactly two lesions?",
+        ],
+        Fact::Count(_) => &[
+            "Are there exactly three lesions?",
+            "Does it show exactly three lesions?",
+        ],
+        Fact::Side(LesionSide::Left) => &[
+            "Is the lesion on the left side?",
+            "Does the lesion lie on the left side?",
+        ],
+        Fact::Side(LesionSide::Right) => &[
+            "Is the lesion on the right side?",
+            "Does the lesion lie on the right side?",
+        ],
+        Fact::Side(LesionSide::Both) => &[
+            "Is the lesion on both sides?",
+            "Does the lesion lie on both sides?",
+        ],
+        Fact::Size(LesionSize::Small) => &["Is the lesion small?"],
+        Fact::Size(LesionSize::Large) => &["Is the lesion large?"],
+        Fact::Tone(LesionTone::Bright) => {
+            &["Is the lesion bright?", "Does the lesion look bright?"]
+        }
+        Fact::Tone(LesionTone::Dark) => &["Is the lesion dark?", "Does the lesion look dark?"],
+    }
+}
+
+fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
+    match kind {
+        QuestionKind::Ask(Concern::Modality) | QuestionKind::Verify(Concern::Modality) => &[
+            "What kind of image is this?",
+            "Name the kind of image.",
+            "Which imaging is this?",
+        ],
+        QuestionKind::Ask(Concern::Presence) | QuestionKind::Verify(Concern::Presence) => &[
+            "Is there a lesion?",
+            "Does the image show a lesion?",
+            "Can you see any lesion?",
+        ],
+        QuestionKind::Ask(Concern::Count) | QuestionKind::Verify(Concern::Count) => &[
+            "How many lesions are there?",
+            "How many lesions do you see?",
+            "Count the lesions.",
+        ],
+        QuestionKind::Ask(Concern::Side) | QuestionKind::Verify(Concern::Side) => &[
+            "On which side is the lesion?",
+            "Which side is the lesion on?",
+            "Where is the lesion?",
+        ],
+        QuestionKind::Ask(Concern::Size) | QuestionKind::Verify(Concern::Size) => &[
+            "What size is the lesion?",
+            "Is the lesion small or large?",
+            "How large is the lesion?",
+        ],
+        QuestionKind::Ask(Concern::Tone) | QuestionKind::Verify(Concern::Tone) => {
+            &["Is the lesion bright or dark?", "How bright is the lesion?"]
+        }
+        QuestionKind::CountAndSide => &[
+            "How many lesions are there, and on which side?",
+            "Count the lesions and name their side.",
+        ],
+        QuestionKind::SizeAndTone => &[
+            "What size is the lesion, and is it bright or dark?",
+            "How large and how bright is the lesion?",
+        ],
+        QuestionKind::PresenceAndModality => &[
+            "Is there a lesion, and what kind of image is this?",
+            "What kind of image is this, and does it show a lesion?",
+        ],
+    }
+}
+
+/// Puts "the lesion is" into the plural where the scene has several.
+fn number(text: &str, count: usize) -> String {
+    if count < 2 || !text.contains("the lesion") {
+        return text.to_owned();
+    }
+    if text.contains("the lesions") {
+        return text.to_owned();
+    }
+    text.replace("is the lesion", "are the lesions")
+        .replace("Is the lesion", "Are the lesions")
+        .replace("Does the lesion ", "Do the lesions ")
+        .replace("and is it", "and are they")
+        .replace("the lesion?", "the lesions?")
+}

@@ -1,0 +1,72 @@
+//! The `Judge` trait. A judge is a panel, or the scripted judge of the tests.
+
+pub mod recorded_verdict;
+pub mod scripted;
+
+use std::sync::Arc;
+
+use acem3_conclusion::Verdict;
+use serde::{Deserialize, Serialize};
+
+use crate::data::cases::{Case, UnscoredReason};
+use crate::data::images::LoadedImage;
+use crate::judging::provenance::Provenance;
+
+/// A pair of responses of a case, ready to be judged.
+#[derive(Clone, Debug)]
+pub struct PairJob {
+    /// The case.
+    pub case: Arc<Case>,
+    /// Indices of the two responses.
+    pub pair: [usize; 2],
+    /// The decoded image; `None` for a case without image.
+    pub image: Option<Arc<LoadedImage>>,
+}
+
+impl PairJob {
+    /// The question.
+    pub fn question(&self) -> &str {
+        &self.case.question
+    }
+
+    /// The texts of the two responses, in pair order.
+    pub fn responses(&self) -> [&str; 2] {
+        self.pair.map(|i| {
+            self.case
+                .responses
+                .get(i)
+                .map_or("", |response| &response.text)
+        })
+    }
+}
+
+/// Why a pair or case has no verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unscored {
+    /// Category of the failure.
+    pub reason: UnscoredReason,
+    /// Message with expected and found values.
+    pub message: String,
+}
+
+/// Returns verdicts on pairs.
+///
+/// A verdict depends only on its own job, never on the batch.
+pub trait Judge {
+    /// Name for tables, on one line, with version or hash.
+    fn name(&self) -> String;
+
+    /// Device for the manifest.
+    fn device(&self) -> String;
+
+    /// Everything that can change a verdict: hashes of weights, tokenizer, rubric and layout, decoding
+    /// settings, presentation orders. It is part of the key of every verdict.
+    fn provenance(&self) -> Provenance;
+
+    /// Judges pairs and returns one result per job, in order.
+    ///
+    /// # Errors
+    ///
+    /// An error of the call ends the run. A failure of one pair is its [`Unscored`].
+    fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>>;
+}

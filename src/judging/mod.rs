@@ -1,0 +1,6 @@
+//! The `Judge` trait, panels in memory, and runs with their journal and records.
+
+pub mod judge;
+pub mod panel;
+pub mod provenance;
+pub mod run;

@@ -1,0 +1,275 @@
+//! `run.json`: judge, source, settings, times and status of a run.
+//!
+//! Everything that depends on time and machine is here, so that the records do not.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoints::hub::HubStamp;
+use crate::data::cases::{SourceKind, UnscoredReason};
+use crate::judging::judge::Judge;
+use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::run::record::SCHEMA;
+use crate::judging::run::tally::Tally;
+use crate::support::digest::Digest;
+use crate::support::terminal::clock::rfc3339;
+use crate::support::terminal::exit::EngineFailure;
+
+/// File name of the manifest in the output folder.
+pub const MANIFEST: &str = "run.json";
+
+/// The manifest of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Schema version of the records.
+    pub schema: u32,
+    /// Version of acem3.
+    pub version: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// Source of the cases.
+    pub source: SourceInfo,
+    /// Name of the judge in tables.
+    pub judge: String,
+    /// Hash of the judge's provenance; every record has its first 16 digits.
+    pub judge_sha256: Digest,
+    /// Everything about the judge that can change a verdict.
+    pub provenance: Provenance,
+    /// Hub repositories of the judge, with commits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hub: Vec<HubStamp>,
+    /// Device.
+    pub device: String,
+    /// Status of the run.
+    pub status: RunStatus,
+    /// Error of a failed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Counts of the run.
+    pub counts: RunCounts,
+    /// Start of this run (not of an earlier run that it resumed): RFC 3339, UTC.
+    pub started: String,
+    /// End of the run: RFC 3339, UTC.
+    pub finished: Option<String>,
+    /// Duration in seconds.
+    pub seconds: Option<f64>,
+    /// New verdicts per second.
+    pub verdicts_per_second: Option<f64>,
+}
+
+/// Source of the cases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// Path as given on the command line.
+    pub path: String,
+    /// Detected layout.
+    pub kind: String,
+}
+
+impl SourceInfo {
+    /// Describes a source.
+    pub fn new(path: &Path, kind: SourceKind) -> Self {
+        let kind = serde_json::to_value(kind).ok();
+        let kind = kind.as_ref().and_then(|kind| kind.as_str());
+        Self {
+            path: path.display().to_string(),
+            kind: kind.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// Status of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Running, or killed.
+    Running,
+    /// Finished.
+    Done,
+    /// Interrupted by the user; the same command resumes it.
+    Interrupted,
+    /// Ended with an error; the same command resumes it.
+    Failed,
+}
+
+/// Counts of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCounts {
+    /// Readable cases.
+    pub cases: u64,
+    /// Unreadable cases.
+    pub unreadable: u64,
+    /// Responses left out of their cases, and unusable answer lines that match no case.
+    #[serde(default)]
+    pub left_out: u64,
+    /// All records: pairs, cases without a pair, and noted problems.
+    pub records: u64,
+    /// Records with a verdict.
+    pub judged: u64,
+    /// Unscored records by reason.
+    pub unscored: BTreeMap<UnscoredReason, u64>,
+    /// Noted records.
+    #[serde(default)]
+    pub noted: u64,
+    /// Records with a verdict from an earlier run.
+    pub reused: u64,
+}
+
+impl RunCounts {
+    /// Number of unscored records.
+    pub fn all_unscored(&self) -> u64 {
+        self.unscored.values().sum()
+    }
+
+    /// Number of judged and unscored records.
+    pub fn scorable(&self) -> u64 {
+        self.judged + self.all_unscored()
+    }
+
+    /// Percentage of unscored records.
+    pub fn unscored_percent(&self) -> f64 {
+        100.0 * self.all_unscored() as f64 / self.scorable().max(1) as f64
+    }
+}
+
+impl Manifest {
+    /// Version of acem3.
+    pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+    /// Schema version of the records.
+    pub const SCHEMA: u32 = SCHEMA;
+
+    /// Creates the manifest of a run that starts now.
+    pub fn start(source: SourceInfo, judge: &dyn Judge) -> Self {
+        let provenance = judge.provenance();
+        Self {
+            schema: Self::SCHEMA,
+            version: Self::VERSION.to_owned(),
+            argv: std::env::args_os()
+                .map(|arg| arg.to_string_lossy().into_owned())
+                .collect(),
+            source,
+            judge: judge.name(),
+            judge_sha256: judge_digest(&provenance),
+            provenance,
+            hub: Vec::new(),
+            device: judge.device(),
+            status: RunStatus::Running,
+            error: None,
+            counts: RunCounts::default(),
+            started: rfc3339(SystemTime::now()),
+            finished: None,
+            seconds: None,
+            verdicts_per_second: None,
+        }
+    }
+
+    /// Records how the run ended, and its duration in seconds.
+    pub fn finish(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
+        self.status = match outcome {
+            Ok(true) => RunStatus::Done,
+            Ok(false) => RunStatus::Interrupted,
+            Err(_) => RunStatus::Failed,
+        };
+        let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        self.error = error.and_then(|text| Some(text.lines().next()?.to_owned()));
+        self.counts = tally.counts.clone();
+        self.finished = Some(rfc3339(SystemTime::now()));
+        let rounded = |value: f64| (value * 1e3).round() / 1e3;
+        self.seconds = Some(rounded(seconds));
+        self.verdicts_per_second = Some(rounded(tally.fresh as f64 / seconds.max(1e-9)));
+    }
+
+    /// Reads the manifest of a folder.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(MANIFEST);
+        let place = || format!("cannot read {}", path.display());
+        let bytes = fs::read(&path).with_context(place)?;
+        serde_json::from_slice(&bytes).with_context(place)
+    }
+
+    /// Rejects a folder whose `run.json` is not a manifest of acem3.
+    ///
+    /// # Errors
+    /// The file exists and cannot be parsed as a manifest.
+    pub fn check_is_manifest(folder: &Path) -> anyhow::Result<()> {
+        if !folder.join(MANIFEST).exists() {
+            return Ok(());
+        }
+        let read = Self::read(folder).map(|_| ());
+        read.with_context(|| {
+            format!(
+                "{}: not a run manifest of acem3\n\
+                 hint: use another folder with --out, or move this file",
+                folder.join(MANIFEST).display()
+            )
+        })
+    }
+
+    /// Writes the manifest atomically.
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(MANIFEST);
+        let fresh = path.with_extension("json.tmp");
+        let mut text = serde_json::to_string_pretty(self).context("cannot write a manifest")?;
+        text.push('\n');
+        let attempt = || {
+            let mut file = File::create(&fresh)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()?;
+            fs::rename(&fresh, &path)
+        };
+        attempt().with_context(|| {
+            let _ = fs::remove_file(&fresh);
+            EngineFailure(format!(
+                "cannot write {}\nhint: free disk space or use another --out; the same command resumes",
+                path.display()
+            ))
+        })
+    }
+}
+
+/// Lists the differences between the provenance in a manifest and the current one, for a message.
+pub fn differences(folder: &Path, provenance: &Provenance) -> String {
+    let Ok(manifest) = Manifest::read(folder) else {
+        return String::new();
+    };
+    let mut names: Vec<_> = manifest
+        .provenance
+        .keys()
+        .chain(provenance.keys())
+        .collect();
+    names.sort();
+    names.dedup();
+    let of = |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| brief(v));
+    let differing = names
+        .iter()
+        .filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
+    let parts: Vec<String> = differing
+        .map(|n| {
+            format!(
+                "{n} was {}, is {}",
+                of(&manifest.provenance, n),
+                of(provenance, n)
+            )
+        })
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", parts.join("; "))
+    }
+}
+
+/// Shortens a value for a message.
+fn brief(value: &str) -> String {
+    let mut text: String = value.chars().take(24).collect();
+    if text.len() < value.len() {
+        text.push('…');
+    }
+    text
+}

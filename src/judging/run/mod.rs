@@ -1,0 +1,395 @@
+//! A run: reads cases, judges their pairs in batches, and writes records in input order.
+//!
+//! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
+//! becomes an unscored record with the reason. Only a failure of the judge itself completes the run.
+
+pub mod journal;
+pub mod manifest;
+pub mod output;
+pub mod pairs;
+mod pending;
+pub mod record;
+pub mod records;
+pub mod replay;
+pub mod summary;
+pub mod superseded;
+pub mod tally;
+pub mod torn_line;
+pub mod unscored_causes;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use acem3_vision::Shown;
+use anyhow::{Context, ensure};
+
+use crate::data::cases::{Case, InputProblem, UnscoredReason};
+use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative};
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::provenance::{judge_digest, pair_key};
+use crate::judging::run::journal::Journal;
+use crate::judging::run::pairs::{select_lost_pairs, select_pairs};
+use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
+use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
+use crate::judging::run::superseded::SUPERSEDED_FILE;
+use crate::judging::run::tally::{Origin, Tally};
+use crate::support::digest::Digest;
+use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::Progress;
+use crate::support::text::printable;
+
+/// Maximum pixels per batch; a batch that exceeds it is judged early.
+const BATCH_PIXELS: u64 = 64 << 20;
+/// Maximum number of pending records.
+const WINDOW: usize = 1024;
+
+/// Settings of a run.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// Maximum pairs per batch.
+    pub batch_size: usize,
+    /// Compare each model with this one only.
+    pub baseline: Option<String>,
+    /// Maximum number of cases.
+    pub limit: Option<u64>,
+    /// Base folder of the file names in records.
+    pub root: PathBuf,
+}
+
+/// A run in progress.
+pub struct Run<'a> {
+    judge: &'a mut dyn Judge,
+    digest: Digest,
+    journal: &'a mut Journal,
+    images: ImageReader,
+    progress: &'a mut Progress,
+    config: RunConfig,
+    tally: Tally,
+    window: VecDeque<PendingRecord>,
+    pending_pairs: usize,
+    /// Size of the next batch. It doubles from one up to the configured size, so that the first
+    /// verdict arrives soon.
+    batch_size: usize,
+    batch_pixels: u64,
+}
+
+impl<'a> Run<'a> {
+    /// Creates a run that writes to a journal.
+    pub fn new(
+        judge: &'a mut dyn Judge,
+        journal: &'a mut Journal,
+        images: ImageReader,
+        progress: &'a mut Progress,
+        config: RunConfig,
+    ) -> Self {
+        let digest = judge_digest(&judge.provenance());
+        Self {
+            judge,
+            digest,
+            journal,
+            images,
+            progress,
+            config,
+            tally: Tally::default(),
+            window: VecDeque::new(),
+            pending_pairs: 0,
+            batch_size: 1,
+            batch_pixels: 0,
+        }
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Judges all cases. Returns `false` if it was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// The judge fails, or the journal cannot be written. Earlier verdicts are safe in both cases.
+    pub fn run(
+        &mut self,
+        cases: impl Iterator<Item = Result<Case, InputProblem>>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<bool> {
+        let mut left = self.config.limit;
+        for entry in cases {
+            // Problems of single responses come before their case and do not count as cases.
+            let is_case = entry.as_ref().map_or_else(InputProblem::is_case, |_| true);
+            match entry {
+                Ok(case) => self.case(&Arc::new(case), interrupt)?,
+                Err(problem) => self.problem(&problem)?,
+            }
+            if interrupt.requested() {
+                self.write_ready()?;
+                self.journal.sync()?;
+                return Ok(false);
+            }
+            left = left.map(|left| left.saturating_sub(u64::from(is_case)));
+            if left == Some(0) {
+                break;
+            }
+        }
+        self.flush()?;
+        self.journal.finish()?;
+        Ok(true)
+    }
+
+    fn problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
+        let file = relative(&problem.file, &self.config.root);
+        let lost = select_lost_pairs(problem.pairs(), self.config.baseline.as_deref());
+        let mut pairs: Vec<_> = lost.into_iter().map(Some).collect();
+        if pairs.is_empty() {
+            pairs.push(None);
+        }
+        let last = pairs.len() - 1;
+        let end = if problem.is_case() {
+            RecordBoundary::Unreadable
+        } else {
+            RecordBoundary::LeftOut
+        };
+        for (i, pair) in pairs.into_iter().enumerate() {
+            let subject = RecordSubject::of_problem(problem, pair, file.clone(), &self.digest);
+            let completes = (i == last).then_some(end);
+            let outcome = PendingOutcome::Known(RecordOutcome::of_problem(problem), Origin::Input);
+            self.push(PendingRecord {
+                subject,
+                outcome,
+                completes,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let pairs = match select_pairs(case, self.config.baseline.as_deref()) {
+            Ok(pairs) => pairs,
+            Err(message) => {
+                let subject = RecordSubject::of_case(case, &self.digest);
+                return self.unscored(
+                    subject,
+                    UnscoredReason::Parse,
+                    message,
+                    Some(RecordBoundary::Case),
+                );
+            }
+        };
+        let image = case.image.as_ref().map(|source| self.images.read(source));
+        let last = pairs.len().saturating_sub(1);
+        for (i, pair) in pairs.into_iter().enumerate() {
+            if interrupt.requested() {
+                break;
+            }
+            let completes = (i == last).then_some(RecordBoundary::Case);
+            self.pair(case, pair, image.as_ref(), completes)?;
+        }
+        Ok(())
+    }
+
+    fn pair(
+        &mut self,
+        case: &Arc<Case>,
+        pair: [usize; 2],
+        image: Option<&Result<Arc<EncodedImage>, String>>,
+        completes: Option<RecordBoundary>,
+    ) -> anyhow::Result<()> {
+        let mut subject = RecordSubject::of_pair(case, pair, &self.digest);
+        subject.image = case.image.as_ref().map(|source| ImageInfo {
+            name: self.images.name(source),
+            sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
+            view: image.and_then(|image| self.dicom_view(image.as_ref().ok()?)),
+        });
+        let image = match image.map(Result::as_ref).transpose() {
+            Ok(image) => image,
+            Err(message) => {
+                return self.unscored(subject, UnscoredReason::Image, message.clone(), completes);
+            }
+        };
+        let mut job = PairJob {
+            case: Arc::clone(case),
+            pair,
+            image: None,
+        };
+        let seen = image.map(|image| image.key());
+        let key = pair_key(&self.digest, job.question(), job.responses(), seen.as_ref());
+        subject.key = Some(key);
+        if let Some(outcome) = self.journal.lookup(&key)? {
+            let outcome = PendingOutcome::Known(outcome, Origin::Earlier);
+            return self.push(PendingRecord {
+                subject,
+                outcome,
+                completes,
+            });
+        }
+        self.report_divergence();
+        match image
+            .map(|image| image.load(self.images.limits()))
+            .transpose()
+        {
+            Ok(image) => job.image = image,
+            Err(message) => {
+                return self.unscored(subject, UnscoredReason::Image, message, completes);
+            }
+        }
+        self.push(PendingRecord {
+            subject,
+            outcome: PendingOutcome::AwaitingJudge(job),
+            completes,
+        })
+    }
+
+    /// Decodes a DICOM image and returns the frame and window in use.
+    fn dicom_view(&self, image: &EncodedImage) -> Option<Shown> {
+        let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
+        loaded.ok()?.decoded.shown().copied()
+    }
+
+    fn unscored(
+        &mut self,
+        subject: RecordSubject,
+        reason: UnscoredReason,
+        message: String,
+        completes: Option<RecordBoundary>,
+    ) -> anyhow::Result<()> {
+        let outcome = RecordOutcome::Unscored(Unscored { reason, message });
+        self.push(PendingRecord {
+            subject,
+            outcome: PendingOutcome::Known(outcome, Origin::Input),
+            completes,
+        })
+    }
+
+    fn push(&mut self, pending: PendingRecord) -> anyhow::Result<()> {
+        if let PendingOutcome::AwaitingJudge(job) = &pending.outcome {
+            self.pending_pairs += 1;
+            self.batch_pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
+        }
+        self.window.push_back(pending);
+        if self.pending_pairs == 0 {
+            self.write_ready()?;
+            self.progress.show(self.tally.progress());
+            return Ok(());
+        }
+        let full = self.pending_pairs >= self.batch_size || self.batch_pixels >= BATCH_PIXELS;
+        if full || self.window.len() >= WINDOW {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Judges the pending pairs and writes all pending records.
+    fn flush(&mut self) -> anyhow::Result<()> {
+        let jobs: Vec<PairJob> = (self.window.iter())
+            .filter_map(|pending| match &pending.outcome {
+                PendingOutcome::AwaitingJudge(job) => Some(job.clone()),
+                PendingOutcome::Known(..) => None,
+            })
+            .collect();
+        if !jobs.is_empty() {
+            let outcomes = self.outcomes(&jobs).with_context(|| {
+                let first = jobs.first().map_or("", |job| &job.case.id);
+                EngineFailure(format!(
+                    "the judge failed at case `{first}` (batch of {})\n\
+                     hint: finished verdicts are safe; run the same command again to resume",
+                    jobs.len()
+                ))
+            })?;
+            let mut outcomes = outcomes.into_iter();
+            let waiting = self
+                .window
+                .iter_mut()
+                .filter(|s| matches!(s.outcome, PendingOutcome::AwaitingJudge(_)));
+            for (pending, outcome) in waiting.zip(&mut outcomes) {
+                pending.outcome = PendingOutcome::Known(outcome, Origin::Judge);
+            }
+            (self.pending_pairs, self.batch_pixels) = (0, 0);
+            self.batch_size = (2 * self.batch_size).min(self.config.batch_size.max(1));
+        }
+        self.write_ready()?;
+        self.journal.sync()?;
+        self.progress.show(self.tally.progress());
+        Ok(())
+    }
+
+    fn outcomes(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<RecordOutcome>> {
+        let results = self.judge.judge(jobs)?;
+        ensure!(
+            results.len() == jobs.len(),
+            "the judge returned {} results for {} pairs",
+            results.len(),
+            jobs.len()
+        );
+        let outcome = |result: Result<_, Unscored>| match result {
+            Ok(verdict) => Ok(RecordOutcome::Judged(Box::new(
+                RecordedVerdict::from_verdict(&verdict)?,
+            ))),
+            Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
+        };
+        results.into_iter().map(outcome).collect()
+    }
+
+    /// Writes the leading records that do not wait for the judge.
+    fn write_ready(&mut self) -> anyhow::Result<()> {
+        while let Some(pending) = self.window.pop_front() {
+            let (outcome, origin) = match pending.outcome {
+                PendingOutcome::Known(outcome, origin) => (outcome, origin),
+                PendingOutcome::AwaitingJudge(_) => {
+                    self.window.push_front(pending);
+                    break;
+                }
+            };
+            let record = Record::new(pending.subject, outcome);
+            self.journal.append(&record)?;
+            self.report_divergence();
+            self.tally.add(&record, origin);
+            self.count_end(pending.completes);
+            match &record.outcome {
+                RecordOutcome::Judged(_) => {}
+                RecordOutcome::Unscored(unscored) => {
+                    self.report("unscored", &record.subject, &unscored.message);
+                }
+                RecordOutcome::Noted { message } => self.report("noted", &record.subject, message),
+            }
+        }
+        Ok(())
+    }
+
+    fn count_end(&mut self, completes: Option<RecordBoundary>) {
+        let counts = &mut self.tally.counts;
+        match completes {
+            Some(RecordBoundary::Case) => counts.cases += 1,
+            Some(RecordBoundary::Unreadable) => counts.unreadable += 1,
+            Some(RecordBoundary::LeftOut) => counts.left_out += 1,
+            None => {}
+        }
+    }
+
+    fn report(&self, what: &str, subject: &RecordSubject, message: &str) {
+        let case = subject.case.as_deref().unwrap_or("without id");
+        // Escape line breaks in ids.
+        let case = printable(case);
+        let first = message.lines().next().unwrap_or_default();
+        let file = subject
+            .file
+            .as_ref()
+            .map_or(String::new(), |file| format!("{file} "));
+        self.progress.detail(&format!(
+            "{what}: {file}line {}, case {case}: {first}",
+            subject.line
+        ));
+    }
+
+    fn report_divergence(&mut self) {
+        if let Some(kept) = self.journal.take_divergence() {
+            self.progress.note(&format!(
+                "the input or the settings differ from the earlier run after {kept} records; \
+                 matching verdicts are reused, the others are in {SUPERSEDED_FILE}"
+            ));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Selects the pairs of responses of a case.
+
+use crate::data::cases::Case;
+
+/// Hint if no case has a response of the baseline: the flag is wrong, not the input.
+pub const CHECK_BASELINE: &str = "check --baseline";
+
+/// Returns the pairs of a case: each response with each later one; or, with a baseline, each response of
+/// another model (first) with each response of the baseline (second).
+///
+/// # Errors
+///
+/// The reason if there is no pair.
+pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
+    let n = case.responses.len();
+    if n < 2 {
+        return Err(format!(
+            "expected at least two responses, got {n}\n\
+             hint: add the answers of another model with --answers, or the reference with --with-reference"
+        ));
+    }
+    let Some(baseline) = baseline else {
+        return Ok((0..n)
+            .flat_map(|i| (i + 1..n).map(move |j| [i, j]))
+            .collect());
+    };
+    let is_baseline = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
+    let (base, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_baseline);
+    if base.is_empty() {
+        let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
+        return Err(format!(
+            "no response of the baseline {baseline}, found {}\nhint: {CHECK_BASELINE}",
+            models.join(", ")
+        ));
+    }
+    if others.is_empty() {
+        return Err(format!(
+            "all responses are of the baseline {baseline}, expected another model"
+        ));
+    }
+    let base = &base;
+    Ok(others
+        .into_iter()
+        .flat_map(|i| base.iter().map(move |j| [i, *j]))
+        .collect())
+}
+
+/// Returns the lost pairs that would have been judged, with the baseline second.
+pub fn select_lost_pairs(lost: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
+    let Some(baseline) = baseline else {
+        return lost;
+    };
+    let with_base = lost.into_iter().filter_map(|[a, b]| {
+        if b == baseline {
+            Some([a, b])
+        } else {
+            (a == baseline).then_some([b, a])
+        }
+    });
+    with_base.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::cases::Response;
+
+    fn case(models: &[&str]) -> Case {
+        let response = |m: &&str| Response {
+            model: (*m).to_owned(),
+            text: "x".into(),
+        };
+        Case {
+            id: "1".into(),
+            image: None,
+            question: "q".into(),
+            responses: models.iter().map(response).collect(),
+            reference: None,
+            labels: None,
+            meta: serde_json::Map::new(),
+            extra: serde_json::Map::new(),
+            line: 1,
+        }
+    }
+
+    #[test]
+    fn selects_all_pairs_or_pairs_with_the_baseline() {
+        let three = case(&["a", "b", "c"]);
+        assert_eq!(select_pairs(&three, None), Ok(vec![[0, 1], [0, 2], [1, 2]]));
+        assert_eq!(select_pairs(&three, Some("b")), Ok(vec![[0, 1], [2, 1]]));
+    }
+
+    #[test]
+    fn baseline_filters_lost_pairs() {
+        let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+        let lost = vec![pair("a", "b"), pair("a", "c"), pair("b", "c")];
+        assert_eq!(select_lost_pairs(lost.clone(), None), lost);
+        let with_base = [pair("a", "b"), pair("c", "b")];
+        assert_eq!(select_lost_pairs(lost, Some("b")), with_base);
+    }
+
+    #[test]
+    fn case_without_a_pair_is_an_error() {
+        assert!(
+            select_pairs(&case(&["a"]), None)
+                .unwrap_err()
+                .contains("got 1")
+        );
+        assert!(
+            select_pairs(&case(&["a", "b"]), Some("x"))
+                .unwrap_err()
+                .contains("found a, b")
+        );
+        assert!(
+            select_pairs(&case(&["a", "a"]), Some("a"))
+                .unwrap_err()
+                .contains("expected another model")
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! Line-by-line comparison of existing records with those of the current input.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use crate::judging::run::record::Record;
+
+/// Read position in the existing records.
+#[derive(Debug)]
+pub struct Replay {
+    /// The file.
+    pub reader: BufReader<File>,
+    /// Byte offset of `line`.
+    pub offset: u64,
+    /// The next line including its line break; empty at the end of the file.
+    pub line: Vec<u8>,
+    /// Number of lines kept.
+    pub kept: u64,
+}
+
+impl Replay {
+    /// Opens a file and reads its first line.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let reader = BufReader::new(File::open(path)?);
+        let mut replay = Self {
+            reader,
+            offset: 0,
+            line: Vec::new(),
+            kept: 0,
+        };
+        replay.read()?;
+        Ok(replay)
+    }
+
+    /// Reads the next line; leaves `line` empty at the end of the file.
+    fn read(&mut self) -> io::Result<()> {
+        self.line.clear();
+        self.reader.read_until(b'\n', &mut self.line)?;
+        Ok(())
+    }
+
+    /// Keeps the current line and reads the next one.
+    pub fn keep(&mut self) -> io::Result<()> {
+        self.offset += self.line.len() as u64;
+        self.kept += 1;
+        self.read()
+    }
+
+    /// Parses the current line as a record.
+    pub fn record(&self) -> Option<Record> {
+        serde_json::from_slice(&self.line).ok()
+    }
+}

@@ -1,0 +1,121 @@
+//! Counts and sums of a run, in constant memory.
+
+use crate::support::terminal::progress::ProgressCounts;
+use std::collections::BTreeMap;
+
+use acem3_experts::Aspect;
+
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
+use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::record::{Record, RecordOutcome};
+use crate::judging::run::unscored_causes::Causes;
+
+/// The counts and sums of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Counts for the manifest.
+    pub counts: RunCounts,
+    /// Sums per model.
+    pub models: BTreeMap<String, ModelTally>,
+    /// Pairs judged in both presentation orders.
+    pub both_orders: u64,
+    /// Pairs whose preferred response changes with the order.
+    pub flipped: u64,
+    /// Verdicts of this run, without reused ones.
+    pub fresh: u64,
+    /// Causes of unscored records.
+    pub causes: Causes,
+}
+
+/// Origin of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The input: there was no pair to judge.
+    Input,
+    /// An earlier run.
+    Earlier,
+    /// The judge.
+    Judge,
+}
+
+/// Counts and sums of one model.
+#[derive(Clone, Debug, Default)]
+pub struct ModelTally {
+    /// Pairs with this model.
+    pub pairs: u64,
+    /// Pairs with a verdict.
+    pub judged: u64,
+    /// Sum of the combined final scores.
+    pub scores: f64,
+    /// Sum of the combined expected final scores.
+    pub expected: f64,
+    /// Sums of the aspect scores, in the order of [`Aspect::ALL`].
+    pub aspects: [f64; 3],
+    /// Pairs that it won.
+    pub wins: u64,
+    /// Ties.
+    pub ties: u64,
+    /// Pairs that it lost.
+    pub losses: u64,
+}
+
+impl Tally {
+    /// The counts that a progress bar shows.
+    pub fn progress(&self) -> ProgressCounts {
+        ProgressCounts {
+            cases: self.counts.cases + self.counts.unreadable,
+            fresh: self.fresh,
+            judged: self.counts.judged,
+            unscored: self.counts.all_unscored(),
+        }
+    }
+
+    /// Adds a record.
+    pub fn add(&mut self, record: &Record, origin: Origin) {
+        self.counts.records += 1;
+        match &record.outcome {
+            RecordOutcome::Judged(judgement) => {
+                self.counts.judged += 1;
+                self.counts.reused += u64::from(origin == Origin::Earlier);
+                self.fresh += u64::from(origin == Origin::Judge);
+                self.both_orders += u64::from(judgement.flip.is_some());
+                self.flipped += u64::from(judgement.flip == Some(true));
+            }
+            RecordOutcome::Unscored(unscored) => {
+                *self.counts.unscored.entry(unscored.reason).or_default() += 1;
+                self.causes.add(&record.subject, &unscored.message);
+            }
+            RecordOutcome::Noted { .. } => self.counts.noted += 1,
+        }
+        // An unreadable case lowers the coverage of its models.
+        for name in &record.subject.models {
+            self.models.entry(name.clone()).or_default().pairs += 1;
+        }
+        let Some(pair) = &record.subject.pair else {
+            return;
+        };
+        for (r, name) in pair.iter().enumerate() {
+            let model = self.models.entry(name.clone()).or_default();
+            model.pairs += 1;
+            if let Some(judgement) = record.judgement() {
+                model.add(judgement, r);
+            }
+        }
+    }
+}
+
+impl ModelTally {
+    fn add(&mut self, judgement: &RecordedVerdict, r: usize) {
+        self.judged += 1;
+        self.scores += judgement.scores[r];
+        self.expected += judgement.expected[r];
+        for (sum, aspect) in self.aspects.iter_mut().zip(Aspect::ALL) {
+            *sum += judgement.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
+        }
+        match (judgement.order, r) {
+            (PairOrder::Tie, _) => self.ties += 1,
+            (PairOrder::FirstBetter, 0) | (PairOrder::SecondBetter, 1) => self.wins += 1,
+            _ => self.losses += 1,
+        }
+    }
+}

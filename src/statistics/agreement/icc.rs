@@ -1,0 +1,349 @@
+//! Intraclass correlations: how much of the variance of scores lies between the cases.
+
+use serde::Serialize;
+
+use super::ratings::{RatedUnits, RatingMatrix};
+use crate::statistics::inference::distribution::f_quantile;
+use crate::statistics::undefined::{Defined, Undefined, at_least};
+
+/// A form of Shrout and Fleiss (1979).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum IccForm {
+    /// ICC(1,1): each case is rated by other raters.
+    #[serde(rename = "icc_1_1")]
+    OneSingle,
+    /// ICC(2,1): raters drawn from many; absolute agreement.
+    #[serde(rename = "icc_2_1")]
+    TwoSingle,
+    /// ICC(3,1): these raters alone; consistency.
+    #[serde(rename = "icc_3_1")]
+    ThreeSingle,
+    /// ICC(1,k): as (1,1), of the mean of all raters.
+    #[serde(rename = "icc_1_k")]
+    OneMean,
+    /// ICC(2,k): as (2,1), of the mean of all raters.
+    #[serde(rename = "icc_2_k")]
+    TwoMean,
+    /// ICC(3,k): as (3,1), of the mean of all raters.
+    #[serde(rename = "icc_3_k")]
+    ThreeMean,
+}
+
+impl IccForm {
+    /// All six.
+    pub const ALL: [Self; 6] = [
+        Self::OneSingle,
+        Self::TwoSingle,
+        Self::ThreeSingle,
+        Self::OneMean,
+        Self::TwoMean,
+        Self::ThreeMean,
+    ];
+
+    /// Whether it asks only how many rated each case, not who.
+    pub fn is_one_way(self) -> bool {
+        matches!(self, Self::OneSingle | Self::OneMean)
+    }
+}
+
+/// The mean squares of a table of cases and raters without gaps, from which all six forms follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Icc {
+    /// The cases.
+    n: f64,
+    /// The raters.
+    k: f64,
+    /// Mean squares: between cases, between raters, of the rest.
+    between: f64,
+    raters: f64,
+    rest: f64,
+}
+
+/// A sum of squares below this part of the whole is rounding.
+const ROUNDING: f64 = 1e-20;
+
+/// The mean squares of the rows that are there, each as often as its case was drawn.
+///
+/// # Errors
+///
+/// With fewer than two raters or two cases, and where all ratings are equal.
+pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
+    let present = || {
+        let rows = rows.iter().zip(weights).filter(|(_, w)| **w > 0.0);
+        rows.filter_map(|(row, w)| Some((row.as_deref()?, *w)))
+    };
+    let raters = present().map(|(row, _)| row.len()).max().unwrap_or(0);
+    let n: f64 = present().map(|(_, w)| w).sum();
+    at_least(2, n as usize, "cases rated by all raters")?;
+    at_least(2, raters, "raters")?;
+    let k = raters as f64;
+    let mut columns = vec![0.0; raters];
+    for (row, w) in present() {
+        for (column, value) in columns.iter_mut().zip(row) {
+            *column += w * value / n;
+        }
+    }
+    let grand = columns.iter().sum::<f64>() / k;
+    let (mut between, mut rest, mut all) = (0.0, 0.0, 0.0);
+    for (row, w) in present() {
+        let mean = row.iter().sum::<f64>() / k;
+        between += w * k * (mean - grand).powi(2);
+        for (value, column) in row.iter().zip(&columns) {
+            rest += w * (value - mean - column + grand).powi(2);
+            all += w * (value - grand).powi(2);
+        }
+    }
+    let by_rater: f64 = columns.iter().map(|c| n * (c - grand).powi(2)).sum();
+    let scale = grand * grand * n * k + all;
+    if all <= ROUNDING * scale {
+        return Err(Undefined::NoVariation);
+    }
+    let clean = |sum: f64| if sum <= ROUNDING * scale { 0.0 } else { sum };
+    Ok(Icc {
+        n,
+        k,
+        between: clean(between) / (n - 1.0),
+        raters: clean(by_rater) / (k - 1.0),
+        rest: clean(rest) / ((n - 1.0) * (k - 1.0)),
+    })
+}
+
+/// The mean squares of units whose raters are others each time, for the two forms that do not ask who they are
+/// ([`IccForm::is_one_way`]). It wants the same number of ratings for every unit: the most frequent number of two
+/// or more is taken, as in [`fleiss`](super::fleiss()), and units with another do not count.
+///
+/// # Errors
+///
+/// With fewer than two such units, and where all ratings are equal.
+pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
+    let m = units.raters;
+    at_least(2, m, "ratings of each case")?;
+    let even = || {
+        let all = units.places.iter().zip(weights);
+        all.filter(|(unit, w)| unit.len() == m && **w > 0.0)
+            .map(|(unit, w)| (unit.iter().map(|place| units.levels[*place as usize]), *w))
+    };
+    let n: f64 = even().map(|(_, w)| w).sum();
+    at_least(2, n as usize, "cases rated equally often")?;
+    let k = m as f64;
+    let grand = even().map(|(unit, w)| w * unit.sum::<f64>()).sum::<f64>() / (n * k);
+    let (mut between, mut within) = (0.0, 0.0);
+    for (unit, w) in even() {
+        let mean = unit.clone().sum::<f64>() / k;
+        between += w * k * (mean - grand).powi(2);
+        within += w * unit.map(|value| (value - mean).powi(2)).sum::<f64>();
+    }
+    let scale = grand * grand * n * k + between + within;
+    if between + within <= ROUNDING * scale {
+        return Err(Undefined::NoVariation);
+    }
+    let clean = |sum: f64| if sum <= ROUNDING * scale { 0.0 } else { sum };
+    // Raters that are others each time differ as the rest does.
+    let within = clean(within) / (n * (k - 1.0));
+    Ok(Icc {
+        n,
+        k,
+        between: clean(between) / (n - 1.0),
+        raters: within,
+        rest: within,
+    })
+}
+
+/// The mean squares for all six forms of ratings that may have gaps.
+#[derive(Clone, Copy, Debug)]
+pub struct RatingMeanSquares {
+    one_way: Defined<Icc>,
+    two_way: Defined<Icc>,
+}
+
+impl RatingMeanSquares {
+    /// Those of ratings as units and as rows.
+    pub fn of(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
+        let two_way = icc(rows, weights);
+        let gaps = rows.iter().any(Option::is_none);
+        Self {
+            one_way: if gaps {
+                icc_one_way(units, weights)
+            } else {
+                two_way
+            },
+            two_way,
+        }
+    }
+
+    /// The mean squares that a form is computed of.
+    ///
+    /// # Errors
+    ///
+    /// As [`icc`] and [`icc_one_way`].
+    pub fn of_form(&self, form: IccForm) -> Defined<Icc> {
+        if form.is_one_way() {
+            self.one_way
+        } else {
+            self.two_way
+        }
+    }
+}
+
+impl Icc {
+    /// The mean squares of ratings; what not all raters rated is left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`icc`].
+    pub fn of(ratings: &RatingMatrix) -> Defined<Self> {
+        icc(&ratings.complete(), &vec![1.0; ratings.len()])
+    }
+
+    /// The mean square within cases, raters and rest together.
+    fn within(&self) -> f64 {
+        let (n, k) = (self.n, self.k);
+        (self.raters * (k - 1.0) + self.rest * (n - 1.0) * (k - 1.0)) / (n * (k - 1.0))
+    }
+
+    /// A form's value, at most 1.
+    ///
+    /// # Errors
+    ///
+    /// Where the cases do not differ, as far as this form can tell.
+    pub fn value(&self, form: IccForm) -> Defined<f64> {
+        let Self {
+            n,
+            k,
+            between,
+            raters,
+            rest,
+        } = *self;
+        let within = self.within();
+        let tilt = (raters - rest) / n;
+        let (above, below) = match form {
+            IccForm::OneSingle => (between - within, between + (k - 1.0) * within),
+            IccForm::TwoSingle => (between - rest, between + (k - 1.0) * rest + k * tilt),
+            IccForm::ThreeSingle => (between - rest, between + (k - 1.0) * rest),
+            IccForm::OneMean => (between - within, between),
+            IccForm::TwoMean => (between - rest, between + tilt),
+            IccForm::ThreeMean => (between - rest, between),
+        };
+        if below.abs() <= 1e-12 * (between + raters + rest) {
+            return Err(Undefined::NoVarianceBetween);
+        }
+        Ok(above / below)
+    }
+
+    /// A form's exact 95 % interval, from quantiles of the F distribution: Shrout and Fleiss (1979)
+    /// for the first and third, McGraw and Wong (1996, table 7) for the second.
+    ///
+    /// # Errors
+    ///
+    /// As [`value`](Self::value).
+    pub fn interval(&self, form: IccForm) -> Defined<[f64; 2]> {
+        let value = self.value(form)?;
+        let (n, k) = (self.n, self.k);
+        let within = self.within();
+        match form {
+            IccForm::OneSingle | IccForm::OneMean if within > 0.0 => {
+                let ratio = self.between / within;
+                self.by_ratio(form, ratio, [n - 1.0, n * (k - 1.0)])
+            }
+            IccForm::ThreeSingle | IccForm::ThreeMean if self.rest > 0.0 => {
+                let ratio = self.between / self.rest;
+                self.by_ratio(form, ratio, [n - 1.0, (n - 1.0) * (k - 1.0)])
+            }
+            IccForm::TwoSingle | IccForm::TwoMean if within > 0.0 => self.absolute(form),
+            // Without any disagreement there is nothing to be unsure of.
+            _ => Ok([value, value]),
+        }
+    }
+
+    /// The interval of a form that is a function of one F ratio.
+    fn by_ratio(&self, form: IccForm, ratio: f64, [a, b]: [f64; 2]) -> Defined<[f64; 2]> {
+        let low = ratio / f_quantile(0.975, a, b)?;
+        let high = ratio * f_quantile(0.975, b, a)?;
+        let k = self.k;
+        Ok([low, high].map(|f| match form {
+            IccForm::OneSingle | IccForm::ThreeSingle => (f - 1.0) / (f + k - 1.0),
+            // Above zero, as without variance between cases these forms have no value.
+            _ => 1.0 - 1.0 / f,
+        }))
+    }
+
+    /// The interval of absolute agreement, whose degrees of freedom are Satterthwaite's.
+    fn absolute(&self, form: IccForm) -> Defined<[f64; 2]> {
+        let Self {
+            n,
+            k,
+            between,
+            raters,
+            rest,
+        } = *self;
+        let value = self.value(IccForm::TwoSingle)?;
+        // Multiplied by the rest's mean square, which may be zero.
+        let by_raters = k * value * raters;
+        let by_rest = (n * (1.0 + (k - 1.0) * value) - k * value) * rest;
+        let above = (n - 1.0) * (k - 1.0) * (by_raters + by_rest).powi(2);
+        let below = (n - 1.0) * by_raters.powi(2) + by_rest.powi(2);
+        if below <= 0.0 {
+            return Err(Undefined::NoVarianceBetween);
+        }
+        let freedom = above / below;
+        // The reciprocals of upper quantiles, which with few degrees of freedom are beyond any number.
+        let up = f_quantile(0.025, freedom, n - 1.0)?;
+        let down = f_quantile(0.025, n - 1.0, freedom)?;
+        let spread = k * raters + (k * n - k - n) * rest;
+        let low = n * (up * between - rest) / (spread + up * n * between);
+        let high = n * (between - down * rest) / (down * spread + n * between);
+        if form != IccForm::TwoMean {
+            return Ok([low, high]);
+        }
+        let mean = |single: f64| {
+            let below = 1.0 + single * (k - 1.0);
+            // Ratings that differ as little as they can: the mean's end lies beyond any number.
+            let far = below.abs() <= 1e-12 * (1.0 + single.abs() * (k - 1.0));
+            (!far).then(|| single * k / below)
+        };
+        match (mean(low), mean(high)) {
+            (Some(low), Some(high)) => Ok([low, high]),
+            _ => Err(Undefined::NoVarianceBetween),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six cases rated by four of nine raters, others each time: the ratings of Shrout and Fleiss (1979, table 2),
+    /// whose ICC(1,1) and ICC(1,k) they print as 0.17 and 0.44.
+    #[test]
+    fn raters_may_change_in_one_way_forms() {
+        let table = [
+            [9., 2., 5., 8.],
+            [6., 1., 3., 2.],
+            [8., 4., 6., 8.],
+            [7., 1., 2., 6.],
+            [10., 5., 6., 9.],
+            [6., 2., 4., 7.],
+        ];
+        let rated = |(i, row): (u32, &[f64; 4])| {
+            let raters = (0..4).map(|j| (i + 2 * j) % 9);
+            raters.zip(row.iter().copied()).collect::<Vec<_>>()
+        };
+        let mut units: Vec<_> = (0..).zip(&table).map(rated).collect();
+        // Rated by too few to count.
+        units.push(vec![(0, 1.0), (1, 1.0)]);
+        let ratings = RatingMatrix::new(units).unwrap();
+        let squares = RatingMeanSquares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);
+        let value = |form| squares.of_form(form).and_then(|of| of.value(form));
+        assert!((value(IccForm::OneSingle).unwrap() - 0.1657).abs() < 1e-4);
+        assert!((value(IccForm::OneMean).unwrap() - 0.4428).abs() < 1e-4);
+        assert!(value(IccForm::TwoSingle).is_err());
+        let all = RatingMatrix::of_rows(&table.map(|row| row.map(Some))).unwrap();
+        let all = Icc::of(&all).unwrap();
+        let one = squares.of_form(IccForm::OneSingle).unwrap();
+        assert!((one.within() - all.within()).abs() < 1e-12);
+        let ends = [one, all].map(|icc| icc.interval(IccForm::OneSingle).unwrap());
+        for i in 0..2 {
+            assert!((ends[0][i] - ends[1][i]).abs() < 1e-9, "{ends:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The interval of a share where draws cannot tell it.
+//!
+//! A bootstrap knows no spread but that of its values: where they are few, or all equal, its interval would
+//! be too narrow, down to a point.
+
+use crate::statistics::undefined::{Defined, Undefined};
+
+/// Fewer images than this are too few to be drawn from.
+pub const FEW: usize = 10;
+/// The normal distribution's 97.5 % quantile.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// The score interval of a share of `n` (Wilson, Probable inference, 1927; scipy,
+/// `stats/_binomtest.py`). With images for `n` it is wide: it takes the
+/// questions about one image for one.
+pub fn wilson(share: f64, n: f64) -> [f64; 2] {
+    let scale = 1.0 + Z * Z / n;
+    let center = (share + Z * Z / (2.0 * n)) / scale;
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt() / scale;
+    [(center - half).max(0.0), (center + half).min(1.0)]
+}
+
+/// The 95 % interval of a share: that of its draws, or [Wilson's](wilson) over the clusters where they are
+/// fewer than ten or all draws are alike.
+///
+/// # Errors
+///
+/// The draws' own, where there were enough clusters and too few draws have a value.
+pub fn share_interval(share: f64, drawn: Defined<[f64; 2]>, clusters: usize) -> Defined<[f64; 2]> {
+    match drawn {
+        Ok(_) | Err(Undefined::Unstable { .. }) if clusters >= FEW => drawn,
+        _ => Ok(wilson(share, clusters.max(1) as f64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_scipy() {
+        let golden = include_str!("../../../assets/golden/intervals.json");
+        let golden: Vec<serde_json::Value> = serde_json::from_str(golden).unwrap();
+        for entry in &golden {
+            let [k, n] = ["k", "n"].map(|name| entry[name].as_u64().unwrap() as f64);
+            for (i, end) in wilson(k / n, n).iter().enumerate() {
+                let expected = entry["interval"][i].as_f64().unwrap();
+                assert!((end - expected).abs() < 1e-9, "{entry}: {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_or_equal_values_do_not_pretend_to_be_sure() {
+        let drawn = Ok([0.4, 0.6]);
+        assert_eq!(share_interval(0.5, drawn, FEW), drawn);
+        assert_eq!(share_interval(0.5, drawn, 8), Ok(wilson(0.5, 8.0)));
+        let alike = share_interval(1.0, Err(Undefined::NoSpread), 500).unwrap();
+        assert!(
+            alike[0] > 0.99 && alike[0] < 0.993 && alike[1] > 0.999,
+            "{alike:?}"
+        );
+        let unstable = Err(Undefined::Unstable {
+            defined: 1,
+            draws: 9,
+        });
+        assert_eq!(share_interval(0.5, unstable, 50), unstable);
+    }
+}

@@ -1,0 +1,317 @@
+//! Bradley and Terry's model of pairwise comparisons, with ties as Davidson (1970) has them.
+//!
+//! A model of strength πᵢ beats one of strength πⱼ with probability πᵢ / D, loses with πⱼ / D and ties with
+//! ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without a tie, ν is 0 and the model is Bradley and
+//! Terry's own.
+
+use std::cmp::Ordering;
+
+use crate::statistics::regression::linear_solver::solve;
+use crate::statistics::undefined::{Defined, Undefined, at_least};
+
+/// How often each of several models won against, and tied with, each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairwiseOutcomes {
+    /// `wins[i][j]`: how often `i` won against `j`.
+    wins: Vec<Vec<f64>>,
+    /// `ties[i][j]`: how often they tied, as `ties[j][i]`.
+    ties: Vec<Vec<f64>>,
+}
+
+/// The strengths of models.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Davidson {
+    /// The logarithms of the strengths; their mean is zero.
+    pub strengths: Vec<f64>,
+    /// ν: how readily equal models tie; 0 where no tie was seen.
+    pub ties: f64,
+}
+
+/// One over the variance of the prior of [`Davidson::shrunk`].
+const RIDGE: f64 = 0.01;
+/// Newton's method needs about ten.
+const STEPS: usize = 100;
+
+impl PairwiseOutcomes {
+    /// Comparisons of pairs of so many models, each as often as its case was drawn.
+    pub fn new(models: usize, pairs: &[([usize; 2], Ordering)], weights: &[f64]) -> Self {
+        let empty = vec![vec![0.0; models]; models];
+        let (mut wins, mut ties) = (empty.clone(), empty);
+        for (([i, j], order), weight) in pairs.iter().zip(weights) {
+            match order {
+                Ordering::Greater => wins[*i][*j] += weight,
+                Ordering::Less => wins[*j][*i] += weight,
+                Ordering::Equal => {
+                    ties[*i][*j] += weight;
+                    ties[*j][*i] += weight;
+                }
+            }
+        }
+        Self { wins, ties }
+    }
+
+    /// How many models there are.
+    pub fn models(&self) -> usize {
+        self.wins.len()
+    }
+
+    /// How often `i` won against `j`.
+    pub fn wins(&self, i: usize, j: usize) -> f64 {
+        self.wins[i][j]
+    }
+
+    /// How often `i` and `j` tied.
+    pub fn ties(&self, i: usize, j: usize) -> f64 {
+        self.ties[i][j]
+    }
+
+    /// The part of its comparisons that a model won, a tie being half a win.
+    ///
+    /// # Errors
+    ///
+    /// For a model that was never compared.
+    pub fn win_rate(&self, i: usize) -> Defined<f64> {
+        let sum = |of: &dyn Fn(usize) -> f64| (0..self.models()).map(of).sum::<f64>();
+        let (won, lost) = (sum(&|j| self.wins[i][j]), sum(&|j| self.wins[j][i]));
+        let tied = sum(&|j| self.ties[i][j]);
+        let all = won + lost + tied;
+        at_least(1, all as usize, "comparisons")?;
+        Ok((won + tied / 2.0) / all)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.models()).flat_map(|i| (0..i).map(move |j| (i, j)))
+    }
+
+    fn has_ties(&self) -> bool {
+        self.pairs().any(|(i, j)| self.ties[i][j] > 0.0)
+    }
+
+    /// Whether every model can be reached from the first, by those that it did not always lose to, or
+    /// (`back`) always win against.
+    fn reaches_all(&self, back: bool) -> bool {
+        let mut reached = vec![false; self.models()];
+        let mut open = vec![0];
+        while let Some(i) = open.pop() {
+            if std::mem::replace(&mut reached[i], true) {
+                continue;
+            }
+            let beaten = |j: usize| {
+                if back {
+                    self.wins[j][i]
+                } else {
+                    self.wins[i][j]
+                }
+            };
+            open.extend((0..self.models()).filter(|&j| beaten(j) + self.ties[i][j] > 0.0));
+        }
+        reached.into_iter().all(|reached| reached)
+    }
+}
+
+impl Davidson {
+    /// The most likely strengths.
+    ///
+    /// # Errors
+    ///
+    /// With fewer than two models, and where no strengths are the most likely ones: some models won
+    /// against all the others they met, or never met them (Ford 1957), or nothing but ties was seen.
+    pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
+        at_least(2, outcomes.models(), "models")?;
+        if !outcomes.reaches_all(false) || !outcomes.reaches_all(true) {
+            return Err(Undefined::Unbounded(
+                "some models never lost to, or never met, the others: \
+                 their strengths have no bound",
+            ));
+        }
+        let decided = |(i, j): (usize, usize)| outcomes.wins[i][j] + outcomes.wins[j][i] > 0.0;
+        if !outcomes.pairs().any(decided) {
+            return Err(Undefined::Unbounded("every pair is a tie"));
+        }
+        Ok(Self::newton(outcomes, 0.0))
+    }
+
+    /// Strengths drawn to each other a little, which always exist: the mode under a normal prior with a
+    /// standard deviation of ten on their logarithms. For ranks; not for intervals of strengths.
+    pub fn shrunk(outcomes: &PairwiseOutcomes) -> Self {
+        Self::newton(outcomes, RIDGE)
+    }
+
+    /// Newton's method on the logarithms, whose likelihood is concave; steps that overshoot are halved.
+    fn newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
+        let models = outcomes.models();
+        // The last parameter is the logarithm of ν, left out where it would run to minus infinity.
+        let size = models + usize::from(outcomes.has_ties());
+        let mut at = vec![0.0; size];
+        let mut likelihood = log_likelihood(outcomes, &at, ridge);
+        for _ in 0..STEPS {
+            let (gradient, information) = derivatives(outcomes, &at, ridge);
+            let Some(step) = solve(information, gradient) else {
+                break;
+            };
+            let mut length = 1.0;
+            let moved = loop {
+                let next: Vec<f64> = at.iter().zip(&step).map(|(a, s)| a + length * s).collect();
+                let reached = log_likelihood(outcomes, &next, ridge);
+                if reached >= likelihood || length < 1e-8 {
+                    likelihood = reached;
+                    break next;
+                }
+                length /= 2.0;
+            };
+            at = moved;
+            if step.iter().all(|s| s.abs() < 1e-11) {
+                break;
+            }
+        }
+        let ties = at.get(models).map_or(0.0, |log| log.exp());
+        at.truncate(models);
+        let mean = at.iter().sum::<f64>() / models as f64;
+        Self {
+            strengths: at.into_iter().map(|s| s - mean).collect(),
+            ties,
+        }
+    }
+
+    /// The rank of each model, 1 for the strongest; equal ones share the best of theirs.
+    pub fn ranks(&self) -> Vec<usize> {
+        let above = |s: &f64| self.strengths.iter().filter(|t| **t > *s + 1e-9).count() + 1;
+        self.strengths.iter().map(above).collect()
+    }
+}
+
+/// The probabilities that the first wins, that the second does, and of a tie.
+fn probabilities(at: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
+    let tie = at.get(models).map(|log| log + f64::midpoint(at[i], at[j]));
+    let largest = at[i].max(at[j]).max(tie.unwrap_or(f64::NEG_INFINITY));
+    let tie = tie.map_or(0.0, |t| (t - largest).exp());
+    let (a, b) = ((at[i] - largest).exp(), (at[j] - largest).exp());
+    [a, b, tie].map(|p| p / (a + b + tie))
+}
+
+fn log_likelihood(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> f64 {
+    let term = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
+    let pair = |(i, j): (usize, usize)| {
+        let [a, b, tie] = probabilities(at, i, j, outcomes.models());
+        term(outcomes.wins[i][j], a) + term(outcomes.wins[j][i], b) + term(outcomes.ties[i][j], tie)
+    };
+    let prior: f64 = at.iter().map(|a| a * a).sum();
+    outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * prior
+}
+
+/// The gradient of the log-likelihood, and its negated second derivatives.
+fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let models = outcomes.models();
+    let mut gradient: Vec<f64> = at.iter().map(|a| -ridge * a).collect();
+    let mut information = vec![vec![0.0; at.len()]; at.len()];
+    for (i, row) in information.iter_mut().enumerate() {
+        row[i] += ridge;
+        // Strengths are known up to a factor: their mean is held.
+        if i < models {
+            row.iter_mut().take(models).for_each(|cell| *cell += 1.0);
+        }
+    }
+    for (i, j) in outcomes.pairs() {
+        let (won, lost, tied) = (
+            outcomes.wins[i][j],
+            outcomes.wins[j][i],
+            outcomes.ties[i][j],
+        );
+        let n = won + lost + tied;
+        if n <= 0.0 {
+            continue;
+        }
+        let [a, b, tie] = probabilities(at, i, j, models);
+        // What each outcome adds to the two strengths and to ν.
+        let features = [
+            (a, [1.0, 0.0, 0.0]),
+            (b, [0.0, 1.0, 0.0]),
+            (tie, [0.5, 0.5, 1.0]),
+        ];
+        let mean = [0, 1, 2].map(|f| features.iter().map(|(p, v)| p * v[f]).sum::<f64>());
+        let seen = [won + tied / 2.0, lost + tied / 2.0, tied];
+        let places = [i, j, models];
+        for f in (0..3).filter(|f| places[*f] < at.len()) {
+            gradient[places[f]] += seen[f] - n * mean[f];
+            for g in (0..3).filter(|g| places[*g] < at.len()) {
+                let product: f64 = features.iter().map(|(p, v)| p * v[f] * v[g]).sum();
+                information[places[f]][places[g]] += n * (product - mean[f] * mean[g]);
+            }
+        }
+    }
+    (gradient, information)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wins of the row against the column: American League, 1987 (Agresti, Categorical Data Analysis,
+    /// table 10.10). The published strengths are against Baltimore's.
+    #[test]
+    fn baseball() {
+        let wins = [
+            [0, 7, 9, 7, 7, 9, 11],
+            [6, 0, 7, 5, 11, 9, 9],
+            [4, 6, 0, 7, 7, 8, 12],
+            [6, 8, 6, 0, 6, 7, 10],
+            [6, 2, 6, 7, 0, 7, 12],
+            [4, 4, 5, 6, 6, 0, 6],
+            [2, 4, 1, 3, 1, 7, 0],
+        ];
+        let (mut pairs, mut weights) = (Vec::new(), Vec::new());
+        for (i, row) in wins.iter().enumerate() {
+            for (j, n) in row.iter().enumerate() {
+                pairs.push(([i, j], Ordering::Greater));
+                weights.push(f64::from(*n));
+            }
+        }
+        let fit = Davidson::fit(&PairwiseOutcomes::new(7, &pairs, &weights)).unwrap();
+        let published = [1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0.0];
+        for (strength, want) in fit.strengths.iter().zip(published) {
+            assert!((strength - fit.strengths[6] - want).abs() < 6e-4, "{fit:?}");
+        }
+        assert_eq!((fit.ties, fit.ranks()), (0.0, vec![1, 2, 3, 4, 5, 6, 7]));
+    }
+
+    fn outcomes(pairs: &[([usize; 2], Ordering)], models: usize) -> PairwiseOutcomes {
+        PairwiseOutcomes::new(models, pairs, &vec![1.0; pairs.len()])
+    }
+
+    #[test]
+    fn what_has_no_bound_is_said() {
+        use Ordering::{Equal, Greater, Less};
+        let beaten = outcomes(&[([0, 1], Greater), ([1, 2], Less), ([1, 2], Greater)], 3);
+        assert!(matches!(
+            Davidson::fit(&beaten),
+            Err(Undefined::Unbounded(_))
+        ));
+        assert_eq!(Davidson::shrunk(&beaten).ranks()[0], 1);
+        let ties = outcomes(&[([0, 1], Equal)], 2);
+        assert_eq!(
+            Davidson::fit(&ties),
+            Err(Undefined::Unbounded("every pair is a tie"))
+        );
+        assert!(Davidson::fit(&outcomes(&[], 1)).is_err());
+        // Two models, by hand: odds of 3 to 1, and a tie for every 2 √3 of π₁ + π₂ = 4.
+        let pairs = [
+            ([0, 1], Greater),
+            ([0, 1], Greater),
+            ([0, 1], Greater),
+            ([1, 0], Greater),
+            ([0, 1], Equal),
+            ([1, 0], Equal),
+        ];
+        let fit = Davidson::fit(&outcomes(&pairs, 2)).unwrap();
+        assert!((fit.strengths[0] - fit.strengths[1] - 3f64.ln()).abs() < 1e-9);
+        assert!((fit.ties - 2.0 / 3f64.sqrt()).abs() < 1e-9, "{fit:?}");
+    }
+
+    #[test]
+    fn a_tie_is_half_a_win() {
+        let pairs = [([0, 1], Ordering::Equal), ([0, 1], Ordering::Less)];
+        let rate = outcomes(&pairs, 3).win_rate(0).unwrap();
+        assert!((rate - 0.25).abs() < 1e-12);
+        assert!(outcomes(&pairs, 3).win_rate(2).is_err());
+    }
+}

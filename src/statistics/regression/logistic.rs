@@ -1,0 +1,207 @@
+//! Logistic regression of outcomes between 0 and 1, by Newton's method.
+//!
+//! An outcome of one half, a tie, counts as half a success and half a failure: the quasi-likelihood of a
+//! binomial family, as statsmodels' `GLM` takes it.
+
+use crate::statistics::regression::linear_solver::solve;
+use crate::statistics::undefined::{Defined, Undefined, at_least};
+
+/// Newton's method needs fewer than ten steps where there is an end.
+const STEPS: usize = 60;
+/// A coefficient beyond this has none: the chance it speaks of is one in ten thousand million.
+const UNBOUNDED: f64 = 23.0;
+
+/// One outcome, and what it may depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogisticObservation {
+    /// What it may depend on; as many numbers in each observation, without a constant.
+    pub features: Vec<f64>,
+    /// The outcome: 0, 1 or between.
+    pub outcome: f64,
+}
+
+/// The most likely coefficients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logistic {
+    /// One for each feature: the logarithm of the factor by which odds grow with it.
+    pub coefficients: Vec<f64>,
+}
+
+impl Logistic {
+    /// Fits observations, each as often as its weight says.
+    ///
+    /// # Errors
+    ///
+    /// Without an observation, where a feature says nothing beside the others, and where no coefficients
+    /// are the most likely ones: the features tell every outcome apart.
+    pub fn fit(observations: &[LogisticObservation], weights: &[f64]) -> Defined<Self> {
+        let size = observations.first().map_or(0, |o| o.features.len());
+        Self::newton(observations, weights, &vec![0.0; size])
+    }
+
+    /// As [`fit`](Self::fit), half of `ridge · coefficient²` being added to the deviance for each feature
+    /// (scikit-learn's `LogisticRegression`, whose `C` is the reciprocal, with zero for the constant): there is always an
+    /// end then.
+    ///
+    /// # Errors
+    ///
+    /// Without an observation, and where a feature without a ridge says nothing beside the others.
+    pub fn ridged(
+        observations: &[LogisticObservation],
+        weights: &[f64],
+        ridge: &[f64],
+    ) -> Defined<Self> {
+        Self::newton(observations, weights, ridge)
+    }
+
+    fn newton(
+        observations: &[LogisticObservation],
+        weights: &[f64],
+        ridge: &[f64],
+    ) -> Defined<Self> {
+        let n: f64 = weights.iter().sum();
+        at_least(1, n as usize, "pairs")?;
+        let mut at = vec![0.0; ridge.len()];
+        let lost = |at: &[f64]| {
+            let drawn = at.iter().zip(ridge).map(|(a, r)| r * a * a / 2.0);
+            deviance(observations, weights, at) + drawn.sum::<f64>()
+        };
+        let mut reached_before = lost(&at);
+        for _ in 0..STEPS {
+            let (mut gradient, mut information) = derivatives(observations, weights, &at);
+            for (i, (a, r)) in at.iter().zip(ridge).enumerate() {
+                gradient[i] -= r * a;
+                information[i][i] += r;
+            }
+            let step = solve(information, gradient).ok_or(Undefined::Unbounded(
+                "what is compared does not vary enough to tell its effects apart",
+            ))?;
+            let mut length = 1.0;
+            // The likelihood is concave: a step that overshoots is halved.
+            let (next, reached) = loop {
+                let next: Vec<f64> = at.iter().zip(&step).map(|(a, s)| a + length * s).collect();
+                let reached = lost(&next);
+                if reached <= reached_before + 1e-12 || length < 1e-8 {
+                    break (next, reached);
+                }
+                length /= 2.0;
+            };
+            (at, reached_before) = (next, reached);
+            if at.iter().any(|a| !a.is_finite() || a.abs() > UNBOUNDED) {
+                break;
+            }
+            if step.iter().all(|s| s.abs() < 1e-10) {
+                return Ok(Self { coefficients: at });
+            }
+        }
+        Err(Undefined::Unbounded(
+            "one side wins whenever it is expected to: the effects have no bound",
+        ))
+    }
+
+    /// The expected outcome at these features.
+    pub fn at(&self, features: &[f64]) -> f64 {
+        expected(features, &self.coefficients)
+    }
+}
+
+fn expected(features: &[f64], at: &[f64]) -> f64 {
+    let odds: f64 = features.iter().zip(at).map(|(x, b)| x * b).sum();
+    1.0 / (1.0 + (-odds).exp())
+}
+
+/// Minus the logarithm of the likelihood.
+fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -> f64 {
+    let term = |(o, weight): (&LogisticObservation, &f64)| {
+        let odds: f64 = o.features.iter().zip(at).map(|(x, b)| x * b).sum();
+        // ln(1 + e^odds), without overflow.
+        let soft = odds.max(0.0) + (-odds.abs()).exp().ln_1p();
+        weight * (soft - o.outcome * odds)
+    };
+    observations.iter().zip(weights).map(term).sum()
+}
+
+/// The gradient of the log-likelihood, and its negated second derivatives.
+fn derivatives(
+    observations: &[LogisticObservation],
+    weights: &[f64],
+    at: &[f64],
+) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let mut gradient = vec![0.0; at.len()];
+    let mut information = vec![vec![0.0; at.len()]; at.len()];
+    for (o, weight) in observations.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
+        let p = expected(&o.features, at);
+        for (row, x) in information.iter_mut().zip(&o.features) {
+            for (cell, y) in row.iter_mut().zip(&o.features) {
+                *cell += weight * p * (1.0 - p) * x * y;
+            }
+        }
+        for (slope, x) in gradient.iter_mut().zip(&o.features) {
+            *slope += weight * (o.outcome - p) * x;
+        }
+    }
+    (gradient, information)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observation(features: &[f64], outcome: f64) -> LogisticObservation {
+        LogisticObservation {
+            features: features.to_vec(),
+            outcome,
+        }
+    }
+
+    /// Of four, three succeed: odds of three to one; a tie is half of each.
+    #[test]
+    fn one_feature_by_hand() {
+        let all = [1.0, 1.0, 1.0, 0.0].map(|y| observation(&[1.0], y));
+        let fit = Logistic::fit(&all, &[1.0; 4]).unwrap();
+        assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
+        assert!((fit.at(&[1.0]) - 0.75).abs() < 1e-9 && (fit.at(&[0.0]) - 0.5).abs() < 1e-12);
+        let tied = [observation(&[1.0], 0.5), observation(&[1.0], 1.0)];
+        let fit = Logistic::fit(&tied, &[2.0, 2.0]).unwrap();
+        assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
+    }
+
+    /// Against scikit-learn, features that tell every outcome apart among them.
+    #[test]
+    fn a_ridge_is_that_of_scikit_learn() {
+        #[derive(serde::Deserialize)]
+        struct Golden {
+            features: Vec<Vec<f64>>,
+            outcomes: Vec<f64>,
+            ridge: f64,
+            coefficients: Vec<f64>,
+        }
+        let golden = include_str!("../../../assets/golden/ridge.json");
+        let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
+        assert!(golden.len() > 10);
+        for given in golden {
+            let all = given.features.iter().zip(&given.outcomes);
+            let all: Vec<LogisticObservation> = all.map(|(x, y)| observation(x, *y)).collect();
+            let mut ridge = vec![given.ridge; given.coefficients.len()];
+            ridge[0] = 0.0;
+            let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge).unwrap();
+            for (got, wanted) in fit.coefficients.iter().zip(&given.coefficients) {
+                assert!((got - wanted).abs() < 1e-5, "{got} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_bound_or_no_sense_is_said() {
+        let sure = [observation(&[1.0], 1.0), observation(&[-2.0], 0.0)];
+        assert!(matches!(
+            Logistic::fit(&sure, &[1.0; 2]),
+            Err(Undefined::Unbounded(_))
+        ));
+        let same = [1.0, 0.0].map(|y| observation(&[1.0, 2.0], y));
+        assert!(Logistic::fit(&same, &[1.0; 2]).is_err());
+        let flat = [observation(&[0.0], 1.0)];
+        assert!(Logistic::fit(&flat, &[1.0]).is_err());
+        assert!(Logistic::fit(&[], &[]).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! Files, terminal, digests, text, charts and devices. Nothing here depends on the task of judging.
+
+pub mod chart;
+pub mod device;
+pub mod digest;
+pub(crate) mod escape;
+pub mod files;
+pub mod terminal;
+pub mod text;
+pub mod threads;

@@ -1,8 +1,0 @@
-//! What a person at a terminal sees and does: progress, tables, times, interruptions and endings.
-
-pub mod clock;
-pub mod exit;
-pub mod grid;
-pub mod interrupt;
-pub mod number;
-pub mod progress;

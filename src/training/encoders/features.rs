@@ -1,0 +1,89 @@
+//! Features of images by a frozen encoder, and how fast they came.
+
+use std::time::Instant;
+
+use acem3_vision::{DecodedImage, SelectFeature};
+use anyhow::{Context, Result};
+use candle::Tensor;
+
+use super::candidate::Candidate;
+
+/// Images encoded at once.
+const BATCH: usize = 16;
+
+/// Pooled features of some images.
+pub(super) struct Features {
+    /// One row for each image: the mean of its tokens, then the class token where it is among them.
+    pub(super) rows: Vec<Vec<f32>>,
+    /// Seconds spent in the encoder.
+    pub(super) seconds: f64,
+}
+
+/// Encodes images. The mean of the patches is what every encoder has; a class token is kept beside
+/// it.
+pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
+    let tower = candidate.tower()?;
+    let class_token = candidate.config.form.class_token
+        && candidate.selection.select_feature == SelectFeature::ClsPatch;
+    let mut rows = Vec::with_capacity(images.len());
+    let mut seconds = 0.0;
+    for batch in images.chunks(BATCH) {
+        let pixels = batch.iter().map(|image| {
+            let pixels = candidate.processor.preprocess(image);
+            pixels.with_context(|| format!("encoder {}", candidate.name))
+        });
+        let pixels = Tensor::stack(&pixels.collect::<Result<Vec<_>>>()?, 0)?;
+        let start = Instant::now();
+        let tokens = tower.forward(&pixels)?;
+        seconds += start.elapsed().as_secs_f64();
+        let mean = tokens.mean(1)?;
+        let pooled = if class_token {
+            Tensor::cat(&[&mean, &tokens.narrow(1, 0, 1)?.squeeze(1)?], 1)?
+        } else {
+            mean
+        };
+        rows.extend(pooled.to_vec2::<f32>()?);
+    }
+    Ok(Features { rows, seconds })
+}
+
+/// Brings every column to mean 0 and deviation 1, as the first rows have them.
+pub(super) fn standardise(train: &mut [Vec<f32>], test: &mut [Vec<f32>]) {
+    let n = train.len().max(1) as f32;
+    let columns = train.first().map_or(0, Vec::len);
+    for column in 0..columns {
+        let mean = train.iter().map(|row| row[column]).sum::<f32>() / n;
+        let spread = train.iter().map(|row| (row[column] - mean).powi(2));
+        let deviation = (spread.sum::<f32>() / n).sqrt().max(1e-6);
+        for row in train.iter_mut().chain(test.iter_mut()) {
+            if let Some(value) = row.get_mut(column) {
+                *value = (*value - mean) / deviation;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoints::hub::HubFlags;
+
+    #[test]
+    fn columns_are_scaled_by_the_first_rows() {
+        let mut train = vec![vec![1.0, 5.0], vec![3.0, 5.0]];
+        let mut test = vec![vec![4.0, 5.0]];
+        standardise(&mut train, &mut test);
+        assert_eq!(train, [[-1.0, 0.0], [1.0, 0.0]]);
+        assert_eq!(test, [[2.0, 0.0]]);
+    }
+
+    #[test]
+    fn an_image_has_one_row() {
+        let candidate = Candidate::open("random", &HubFlags::default(), true).unwrap();
+        let image = DecodedImage::from_rgb(20, 20, vec![90; 1200]).unwrap();
+        let found = features(&candidate, &[&image, &image]).unwrap();
+        assert_eq!(found.rows.len(), 2);
+        assert_eq!(found.rows[0].len(), 2 * candidate.config.hidden_size);
+        assert_eq!(found.rows[0], found.rows[1]);
+    }
+}

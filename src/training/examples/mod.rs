@@ -1,0 +1,12 @@
+//! The examples that stages train on.
+
+pub(crate) mod attributes;
+pub(crate) mod dataset_examples;
+pub(crate) mod example;
+pub(crate) mod example_sampler;
+pub(crate) mod phantom_examples;
+pub(crate) mod pixels;
+pub(crate) mod prompt_completion;
+pub(crate) mod quoting;
+pub(crate) mod sequence_builder;
+pub(crate) mod train_tokenizer;
