@@ -14,7 +14,6 @@ use crate::data::cases;
 use crate::data::cases::{Case, InputProblem, UnscoredReason};
 use crate::data::images::{ImageReader, relative};
 use crate::data::phantoms::case_folder;
-use crate::judging::run::summary::reason_name;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -206,7 +205,7 @@ impl ListedProblem {
                     .map_or(String::new(), |id| format!(" case {}:", printable(id)));
                 let lines: Vec<String> = self.message.lines().map(printable).collect();
                 let message = lines.join("\n  ");
-                let reason = reason_name(self.reason);
+                let reason = self.reason.name();
                 format!(
                     "{}:{}:{case} {reason}: {message}",
                     printable(&self.file),

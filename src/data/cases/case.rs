@@ -85,6 +85,19 @@ pub enum UnscoredReason {
     Image,
 }
 
+impl UnscoredReason {
+    /// The name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::Transport => "transport",
+            Self::Image => "image",
+        }
+    }
+}
+
 /// A case that could not be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputProblem {
