@@ -31,6 +31,8 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
     text = replace(&text, r"\(os error \d+\)", "(os error [N])");
     let duration = r"\bin (\d+ h \d\d min|\d+ min \d\d s|\d+(\.\d+)? s)\b";
     text = replace(&text, duration, "in [DURATION]");
+    // The size of a report changes with its style sheet.
+    text = replace(&text, r"\b\d+(\.\d+)? [KM]iB\b", "[SIZE]");
     text = text.replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
     round(&text)
 }
@@ -63,12 +65,12 @@ fn mask_replaces_only_varying_parts() {
     let folder = Folder::empty();
     let path = folder.path("out/records.jsonl");
     let text = format!(
-        "{} in 3.2 s\n3 of 12 cases, 3 verdicts, 1.2/s\n12 pairs, 2026-01-02T03:04:05Z\n\
+        "{} in 3.2 s, 70 KiB\n3 of 12 cases, 3 verdicts, 1.2/s\n12 pairs, 2026-01-02T03:04:05Z\n\
          0.123456789 -0.00000001 1.25 12 min 2.220446049250313e-16\nacem3 {} (os error 2)\n",
         path.display(),
         env!("CARGO_PKG_VERSION")
     );
-    let expected = "[FOLDER]/out/records.jsonl in [DURATION]\n12 pairs, [TIME]\n\
+    let expected = "[FOLDER]/out/records.jsonl in [DURATION], [SIZE]\n12 pairs, [TIME]\n\
                     0.1235 0.0000 1.25 12 min 0.0000\nacem3 [VERSION] (os error [N])\n";
     assert_eq!(mask(&folder, &text), expected);
     let commit = "acem3 1 (0123abc 2026, decade)";
