@@ -3,11 +3,13 @@
 mod agree;
 mod audit;
 mod calibrate;
+mod completions;
 mod data;
 mod encoders;
 mod introspect;
 mod judge;
 mod load_judge;
+mod man;
 mod metrics;
 mod panel;
 mod rank;
@@ -37,6 +39,8 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Metrics(args) => metrics::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
         Command::Panel(args) => panel::run(args, cli.verbosity),
+        Command::Completions(args) => completions::run(*args),
+        Command::Man(args) => man::run(args),
     }
 }
 
