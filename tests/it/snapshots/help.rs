@@ -3,7 +3,7 @@
 use acem3::cli::args::Cli;
 use clap::CommandFactory as _;
 
-use super::mask::{mask, mask_commit};
+use super::mask::{mask, mask_build};
 use super::{COLUMNS, Snapshots, layout, run};
 use crate::folder::Folder;
 
@@ -46,7 +46,7 @@ fn help_pages_match_snapshots() {
     snapshots.check("acem3-judge-on-a-wide-terminal", &wide);
     let short = page(&folder, &judge, "-h", COLUMNS);
     snapshots.check("acem3-judge-in-short", &short);
-    let version = mask_commit(&page(&folder, &[], "--version", COLUMNS));
+    let version = mask_build(&page(&folder, &[], "--version", COLUMNS));
     snapshots.check("acem3-version", &version);
     snapshots.finish();
 }

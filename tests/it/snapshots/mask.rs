@@ -37,9 +37,10 @@ pub(super) fn mask(folder: &Folder, text: &str) -> String {
     round(&text)
 }
 
-/// Replaces commit hashes.
-pub(super) fn mask_commit(text: &str) -> String {
-    replace(text, r"\b[0-9a-f]{7,40}\b", "[COMMIT]")
+/// Replaces the commit and the features in the output of `--version`.
+pub(super) fn mask_build(text: &str) -> String {
+    let build = r"\([^(),]+, features: [^()]+\)";
+    replace(text, build, "([COMMIT], features: [FEATURES])")
 }
 
 fn replace(text: &str, pattern: &str, with: &str) -> String {
@@ -73,6 +74,8 @@ fn mask_replaces_only_varying_parts() {
     let expected = "[FOLDER]/out/records.jsonl in [DURATION], [SIZE]\n12 pairs, [TIME]\n\
                     0.1235 0.0000 1.25 12 min 0.0000\nacem3 [VERSION] (os error [N])\n";
     assert_eq!(mask(&folder, &text), expected);
-    let commit = "acem3 1 (0123abc 2026, decade)";
-    assert_eq!(mask_commit(commit), "acem3 1 ([COMMIT] 2026, decade)");
+    assert_eq!(
+        mask_build("acem3 1 (0123abc-dirty, features: cpu, cuda)\n"),
+        "acem3 1 ([COMMIT], features: [FEATURES])\n"
+    );
 }
