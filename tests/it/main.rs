@@ -96,6 +96,8 @@ mod schema;
 #[cfg(test)]
 mod shipping;
 #[cfg(test)]
+mod snapshots;
+#[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]
 mod statistics;
