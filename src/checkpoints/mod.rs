@@ -1,5 +1,6 @@
 //! Checkpoints: the hub, published layouts, file formats, and weights held once by content.
 
+pub mod file_filter;
 pub mod gguf;
 pub mod hub;
 pub mod panel;

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use super::files::only_gguf;
 use super::recipe::{Asking, MEMBERS};
-use crate::checkpoints::hub::{Downloads, Wanted};
+use crate::checkpoints::file_filter::FileFilter;
+use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::published::Source;
 
 /// Most tokens of one analysis where the file does not say.
@@ -144,7 +145,7 @@ impl MembersFile {
     }
 
     fn source(&self, seat: &Seat, base: &Path, downloads: &mut Downloads) -> Result<Source> {
-        let Some(folder) = place(seat.folder(), base, &Wanted::Panel, downloads)? else {
+        let Some(folder) = place(seat.folder(), base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "there is no folder and no .gguf file {}\n\
                  hint: names are relative to the file that names them; owner/name is an id on the hub",
@@ -159,7 +160,7 @@ impl MembersFile {
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // What is not there is found to be missing where it is needed.
             Some(tower) => {
-                place(tower, base, &Wanted::Encoder, downloads)?.or(Some(base.join(tower)))
+                place(tower, base, &FileFilter::Encoder, downloads)?.or(Some(base.join(tower)))
             }
             None => None,
         };
@@ -178,7 +179,7 @@ impl MembersFile {
 fn place(
     name: &Path,
     base: &Path,
-    wanted: &Wanted,
+    filter: &FileFilter,
     downloads: &mut Downloads,
 ) -> Result<Option<PathBuf>> {
     let local = base.join(name);
@@ -186,7 +187,7 @@ fn place(
         return Ok(Some(local));
     }
     let id = name.to_string_lossy();
-    let found = downloads.folder(&id, wanted);
+    let found = downloads.folder(&id, filter);
     found.with_context(|| format!("{id}: cannot be had"))
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::config::Eyes;
 use super::names::{TOWER, drop_unused, tower_name};
 use super::{CONFIG_FILE, Source, shards, vision};
-use crate::checkpoints::hub::Wanted;
+use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::Sight;
 use crate::checkpoints::store::weights::{Checkpoint, Library};
 
@@ -108,7 +108,7 @@ fn folder(source: &Source, name: Option<&str>) -> Option<PathBuf> {
 
 /// The tower from the hub, where its name is an id there.
 fn fetched(source: &Source, name: &str, library: &mut Library) -> Result<Option<PathBuf>> {
-    let found = library.downloads.folder(name, &Wanted::Encoder);
+    let found = library.downloads.folder(name, &FileFilter::Encoder);
     found.with_context(|| absent(source, name))
 }
 
