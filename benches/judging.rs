@@ -13,20 +13,20 @@ use std::path::Path;
 use acem3::checkpoints::hub::Downloads;
 use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
-use acem3::data::cases::OpenOptions;
-use acem3::data::images::Images;
+use acem3::data::cases::SourceOptions;
+use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge as _, PairJob};
-use acem3::judging::panel::{Bench, Options, Panel};
-use acem3::support::device::Place;
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
+use acem3::support::device::Placement;
 use acem3_vision::Limits;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Every pair of the demo.
 fn demo() -> anyhow::Result<Vec<PairJob>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
-    let mut images = Images::new(folder.clone(), Limits::default());
+    let mut images = ImageReader::new(folder.clone(), Limits::default());
     let mut jobs = Vec::new();
-    for case in cases::open(&folder, &OpenOptions::default())?.flatten() {
+    for case in cases::open(&folder, &SourceOptions::default())?.flatten() {
         let image = case.image.as_ref().map(|source| images.load(source));
         jobs.push(PairJob {
             image: image.transpose().map_err(anyhow::Error::msg)?,
@@ -38,18 +38,18 @@ fn demo() -> anyhow::Result<Vec<PairJob>> {
 }
 
 /// The embedded panel, which remembers nothing yet.
-fn fresh(single_order: bool) -> anyhow::Result<Bench> {
+fn fresh(single_order: bool) -> anyhow::Result<PanelJudge> {
     let panel = Panel::load(
         &PanelFiles::Embedded,
         false,
-        &Place::cpu(),
+        &Placement::cpu(),
         Downloads::default(),
     )?;
-    Ok(Bench::new(panel, Options { single_order }))
+    Ok(PanelJudge::new(panel, JudgeOptions { single_order }))
 }
 
 /// Judges all pairs, so many at once.
-fn judge(bench: &mut Bench, jobs: &[PairJob], at_once: usize) {
+fn judge(bench: &mut PanelJudge, jobs: &[PairJob], at_once: usize) {
     for batch in jobs.chunks(at_once) {
         let verdicts = bench.judge(batch).unwrap();
         assert!(verdicts.iter().all(Result::is_ok));

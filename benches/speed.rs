@@ -15,10 +15,10 @@
 use std::process::Command;
 use std::time::Instant;
 
-use acem3::support::device::Place;
+use acem3::support::device::Placement;
 use acem3::support::device::{DeviceChoice, DtypeChoice};
 use acem3::support::threads;
-use acem3::training::encoders::memory::peak;
+use acem3::training::encoders::peak_memory::peak;
 use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use acem3_vision::published::known;
@@ -41,7 +41,7 @@ const PROMPT: usize = 1024;
 const WRITTEN: usize = 64;
 
 /// Weights drawn where they are asked for: matrices in the panel's type, all else in f32, as a panel's own are.
-struct Drawn(Place);
+struct Drawn(Placement);
 
 impl SimpleBackend for Drawn {
     fn get(
@@ -52,7 +52,7 @@ impl SimpleBackend for Drawn {
         _: DType,
         _: &Device,
     ) -> candle::Result<Tensor> {
-        let Place { device, dtype } = &self.0;
+        let Placement { device, dtype } = &self.0;
         match shape.rank() {
             1 if name.ends_with("weight") => Tensor::ones(shape, DType::F32, device),
             2 if !name.contains("position") => {
@@ -74,7 +74,7 @@ impl SimpleBackend for Drawn {
 
 /// A panel of random weights.
 struct Panel {
-    place: Place,
+    place: Placement,
     tower: VisionTower,
     projector: Projector,
     trunk: Trunk,
@@ -96,7 +96,7 @@ fn sizes(name: &str) -> Result<(&'static str, serde_json::Value)> {
 }
 
 impl Panel {
-    fn drawn(size: &str, place: &Place) -> Result<Self> {
+    fn drawn(size: &str, place: &Placement) -> Result<Self> {
         let (encoder, decoder) = sizes(size)?;
         let decoder: DecoderConfig = serde_json::from_value(decoder)?;
         let mut vision = known(encoder)
@@ -214,7 +214,7 @@ fn main() -> Result<()> {
     let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
     threads::settle();
-    let place = Place::open(device, dtype)?;
+    let place = Placement::open(device, dtype)?;
     let panel = Panel::drawn(&size, &place)?;
     let at = &place.device;
     println!(

@@ -10,8 +10,8 @@
 use std::process::Command;
 
 use acem3::statistics::{
-    Bootstrap, Cells, Clusters, Defined, Icc, IccForm, Metric, Units, Weighting, alpha, fleiss,
-    icc, kappa, kendall, mean_absolute, pearson, spearman,
+    Bootstrap, Clusters, ContingencyCells, Defined, DistanceMetric, Icc, IccForm, RatedUnits,
+    Weighting, alpha, fleiss, icc, kappa, kendall, mean_absolute, pearson, spearman,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use rand::{Rng, SeedableRng};
@@ -36,8 +36,8 @@ fn ratings(steps: u32) -> [Vec<f64>; 2] {
 
 /// Two raters in the forms that statistics want.
 struct Raters {
-    cells: Cells,
-    units: Units,
+    cells: ContingencyCells,
+    units: RatedUnits,
     rows: Vec<Option<Vec<f64>>>,
     clusters: Clusters,
 }
@@ -45,7 +45,7 @@ struct Raters {
 impl Raters {
     fn new(steps: u32) -> Self {
         let [judge, label] = ratings(steps);
-        let cells = Cells::new(&judge, &label).unwrap();
+        let cells = ContingencyCells::new(&judge, &label).unwrap();
         let table = cells.ratings();
         Self {
             units: table.paired(),
@@ -67,9 +67,9 @@ impl Raters {
             kappa(&table, Weighting::Quadratic),
             mean_absolute(&table),
             fleiss(&self.units, table.weights()),
-            alpha(&self.units, Metric::Nominal, table.weights()),
-            alpha(&self.units, Metric::Ordinal, table.weights()),
-            alpha(&self.units, Metric::Interval, table.weights()),
+            alpha(&self.units, DistanceMetric::Nominal, table.weights()),
+            alpha(&self.units, DistanceMetric::Ordinal, table.weights()),
+            alpha(&self.units, DistanceMetric::Interval, table.weights()),
         ];
         values.extend(IccForm::ALL.map(|form| squares?.value(form)));
         values

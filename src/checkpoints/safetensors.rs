@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
 use safetensors::tensor::Metadata;
 
-use crate::checkpoints::store::store::{Store, Stored};
-use crate::support::digest::{Digest, Hashed};
-use crate::support::files::whole_file;
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::support::digest::{Digest, HashingReader};
+use crate::support::files::atomic_file;
 
 /// Longest header, as in the reference implementation.
 const HEADER: u64 = 100_000_000;
@@ -22,10 +22,10 @@ pub(crate) fn read(
     source: impl Read,
     len: u64,
     file: &Arc<str>,
-    store: &mut Store,
+    store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(Digest, Vec<(String, Stored)>)> {
-    let mut source = Hashed::new(source);
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+    let mut source = HashingReader::new(source);
     let metadata = header(&mut source, len)?;
     let mut tensors = Vec::new();
     let mut bytes = Vec::new();
@@ -54,7 +54,7 @@ pub fn write<'a>(
 ) -> Result<()> {
     let bytes = safetensors::serialize(tensors, None)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    whole_file::write(path, &bytes)
+    atomic_file::write(path, &bytes)
 }
 
 /// The names, types, shapes and places of the tensors, which the file is found to hold.

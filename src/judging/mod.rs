@@ -1,7 +1,6 @@
-//! Judging: the `Judge` trait, panels in memory, and runs with their journal and records.
+//! The `Judge` trait, panels in memory, and runs with their journal and records.
 
 pub mod judge;
-pub mod key;
 pub mod panel;
+pub mod provenance;
 pub mod run;
-pub mod summary;

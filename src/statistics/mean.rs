@@ -1,7 +1,7 @@
 //! The mean of values, some of which are absent.
 
 use super::undefined::{Defined, at_least};
-use crate::statistics::agreement::cells::Table;
+use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::inference::distribution::f_quantile;
 
 /// The mean of the values that are there, each as often as its case was drawn.
@@ -40,7 +40,7 @@ pub fn mean_interval(values: &[f64]) -> Defined<[f64; 2]> {
 /// # Errors
 ///
 /// Without a case that counts.
-pub fn mean_of(table: &Table<'_>, of: impl Fn(f64, f64) -> Option<f64>) -> Defined<f64> {
+pub fn mean_of(table: &ContingencyTable<'_>, of: impl Fn(f64, f64) -> Option<f64>) -> Defined<f64> {
     let entries = table.entries();
     let counted = entries.filter_map(|(a, b, weight)| Some((of(a, b)?, weight)));
     let (sum, n) = counted.fold((0.0, 0.0), |(sum, n), (value, weight)| {

@@ -2,14 +2,14 @@
 //!
 //! | question | where |
 //! |---|---|
-//! | do two raters give the same scores | [`Cells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
-//! | do several raters | [`Ratings`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
+//! | do two raters give the same scores | [`ContingencyCells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
+//! | do several raters | [`RatingMatrix`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
 //! | do two judges order pairs alike | [`accuracy`] |
 //! | how sure is a number | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
 //! | do two judges differ | [`difference()`], [`mcnemar()`], [`holm()`], [`smallest_detectable`] |
 //! | which model is best | [`Davidson`], [`sign_flip()`] |
 //! | and if all answers were as long as each other | [`Logistic`] |
-//! | what does a score mean on another scale | [`Isotonic`], [`Line`], [`reliability()`] |
+//! | what does a score mean on another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
 //!
 //! What a statistic cannot say it does not say: every function gives [`Defined`], whose error is the
 //! reason in words, and never a value that is no number, nor a zero in its place.
@@ -23,28 +23,28 @@ mod mean;
 pub mod regression;
 mod undefined;
 
-pub use crate::statistics::agreement::alpha::{Metric, alpha};
-pub use crate::statistics::agreement::cells::{Cells, Table};
+pub use crate::statistics::agreement::alpha::{DistanceMetric, alpha};
+pub use crate::statistics::agreement::contingency::{ContingencyCells, ContingencyTable};
 pub use crate::statistics::agreement::correlation::{kendall, pearson, spearman};
-pub use crate::statistics::agreement::deviation::{bias, mean_absolute};
 pub use crate::statistics::agreement::fleiss::fleiss;
-pub use crate::statistics::agreement::icc::{Icc, IccForm, Squares, icc, icc_one_way};
+pub use crate::statistics::agreement::icc::{Icc, IccForm, RatingMeanSquares, icc, icc_one_way};
 pub use crate::statistics::agreement::kappa::{Weighting, kappa};
-pub use crate::statistics::agreement::ratings::{Ratings, Units};
+pub use crate::statistics::agreement::ratings::{RatedUnits, RatingMatrix};
+pub use crate::statistics::agreement::score_error::{bias, mean_absolute};
 pub use crate::statistics::inference::bootstrap::{
-    Bootstrap, Clusters, Estimate, Random, interval, two_sided,
+    Bootstrap, Clusters, Estimate, ReplicateRng, interval, two_sided,
 };
-pub use crate::statistics::inference::difference::{Difference, difference};
 pub use crate::statistics::inference::distribution::{binomial_tail, f_quantile};
 pub use crate::statistics::inference::holm::holm;
 pub use crate::statistics::inference::mcnemar::{McNemar, mcnemar};
+pub use crate::statistics::inference::mean_difference::{Difference, difference};
+pub use crate::statistics::inference::permutation::sign_flip;
 pub use crate::statistics::inference::power::smallest_detectable;
-pub use crate::statistics::inference::sign_flip::sign_flip;
 pub use crate::statistics::inference::wilson::{FEW, share_interval, wilson};
-pub use crate::statistics::regression::davidson::{Davidson, Outcomes};
+pub use crate::statistics::regression::davidson::{Davidson, PairwiseOutcomes};
 pub use crate::statistics::regression::isotonic::Isotonic;
-pub use crate::statistics::regression::line::Line;
-pub use crate::statistics::regression::logistic::{Logistic, Observation};
+pub use crate::statistics::regression::least_squares::LinearFit;
+pub use crate::statistics::regression::logistic::{Logistic, LogisticObservation};
 pub use crate::statistics::regression::reliability::{Bin, Reliability, reliability};
 pub use mean::{mean, mean_interval, mean_of};
-pub use undefined::{Defined, Side, Undefined};
+pub use undefined::{Defined, RatingColumn, Undefined};

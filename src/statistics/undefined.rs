@@ -22,7 +22,7 @@ pub enum Undefined {
     },
     /// All ratings of one side are equal: nothing goes up or down with them.
     #[error("{0} is the same for every case")]
-    Constant(Side),
+    Constant(RatingColumn),
     /// All ratings are equal, so that agreement by chance is complete.
     #[error("all ratings are equal: agreement cannot be told from chance")]
     NoVariation,
@@ -50,14 +50,14 @@ pub enum Undefined {
 
 /// One of two columns that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum RatingColumn {
     /// The first.
     First,
     /// The second.
     Second,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for RatingColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::First => "the first rating",
@@ -71,8 +71,8 @@ impl Undefined {
     pub fn named(&self, sides: [&str; 2]) -> String {
         let [first, second] = sides;
         match self {
-            Self::Constant(Side::First) => format!("{first} is the same for every case"),
-            Self::Constant(Side::Second) => format!("{second} is the same for every case"),
+            Self::Constant(RatingColumn::First) => format!("{first} is the same for every case"),
+            Self::Constant(RatingColumn::Second) => format!("{second} is the same for every case"),
             other => other.to_string(),
         }
     }

@@ -41,7 +41,7 @@ pub(crate) struct Axis {
 }
 
 /// A value with its interval.
-pub(crate) struct Mark {
+pub(crate) struct ChartMark {
     /// Whose.
     pub(crate) label: String,
     /// The value; `None` where it is undefined.
@@ -64,7 +64,7 @@ impl Axis {
     }
 
     /// The part of 0 to 100 % in which values and intervals lie, so that small differences are seen.
-    pub(crate) fn around(marks: &[Mark]) -> Self {
+    pub(crate) fn around(marks: &[ChartMark]) -> Self {
         let ends = marks.iter().filter_map(|mark| mark.interval).flatten();
         let all = ends.chain(marks.iter().filter_map(|mark| mark.value));
         let (low, high) = all.fold((100.0_f64, 0.0_f64), |(low, high), value| {
@@ -131,7 +131,7 @@ impl Axis {
 
 impl Chart {
     /// Values with their intervals, a row for each.
-    pub(crate) fn forest(title: &str, description: &str, axis: &Axis, marks: &[Mark]) -> Self {
+    pub(crate) fn forest(title: &str, description: &str, axis: &Axis, marks: &[ChartMark]) -> Self {
         let bottom = 4.0 + ROW * marks.len() as f64;
         let mut body = axis.draw(bottom);
         for (i, mark) in marks.iter().enumerate() {
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_file_draws_every_value_and_escapes_names() {
-        let mark = |label: &str, value, interval| Mark {
+        let mark = |label: &str, value, interval| ChartMark {
             label: label.to_owned(),
             value,
             interval,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn an_axis_is_as_wide_as_what_is_told_apart() {
-        let mark = |value, interval| Mark {
+        let mark = |value, interval| ChartMark {
             label: String::new(),
             value,
             interval,

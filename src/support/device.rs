@@ -10,14 +10,14 @@ use crate::support::terminal::progress::say;
 
 /// The place of a panel's weights.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Placement {
     /// The device.
     pub device: Device,
     /// The type of matrices in memory. Sums are taken in f32, and all that is no matrix is kept so.
     pub dtype: DType,
 }
 
-impl Place {
+impl Placement {
     /// The CPU, weights in f32.
     pub fn cpu() -> Self {
         Self {

@@ -35,12 +35,12 @@ impl Digest {
 }
 
 /// A reader that hashes what it reads, so that a file is read and hashed in one go.
-pub struct Hashed<R> {
+pub struct HashingReader<R> {
     inner: R,
     hash: Sha256,
 }
 
-impl<R: Read> Hashed<R> {
+impl<R: Read> HashingReader<R> {
     /// A reader that has read nothing yet.
     pub fn new(inner: R) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<R: Read> Hashed<R> {
     }
 }
 
-impl<R: Read> Read for Hashed<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.hash.update(buffer.get(..n).unwrap_or_default());

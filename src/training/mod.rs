@@ -11,15 +11,15 @@ pub mod measurement;
 pub mod preferences;
 pub mod stages;
 
-pub use crate::training::config::config::{TrainConfig, TrainPaths};
 pub use crate::training::config::precision::Precision;
 pub use crate::training::config::preference_config::PreferenceConfig;
 pub use crate::training::config::stage_config::{StageConfig, StageKind};
-pub use crate::training::preferences::contrast::Reward;
-pub use crate::training::preferences::given_pairs::PairWriter;
-pub use crate::training::stages::evaluations::EvaluationConfig;
-pub use crate::training::stages::live::Live;
-pub use crate::training::stages::rows::RowType;
+pub use crate::training::config::train_config::{TrainConfig, TrainPaths};
+pub use crate::training::preferences::file_sequences::FileSequenceBuilder;
+pub use crate::training::preferences::preference_sequence::RewardTokenRole;
+pub use crate::training::stages::activation_file::ActivationDtype;
+pub use crate::training::stages::evaluation_set::EvaluationConfig;
+pub use crate::training::stages::progress::TrainingProgress;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,21 +29,21 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 use candle::Tensor;
 
-use crate::training::examples::real_lessons::RealLessons;
-use crate::training::examples::scribe::Scribe;
-use crate::training::examples::teacher::Teacher;
-use crate::training::preferences::stored::Stored;
-use crate::training::stages::practice::Lectern;
-use crate::training::stages::stage::{Stage, clear};
-use crate::training::stages::trained::{Trained, Weights};
+use crate::training::examples::dataset_examples::DatasetExamples;
+use crate::training::examples::example_sampler::ExampleSampler;
+use crate::training::examples::sequence_builder::SequenceBuilder;
+use crate::training::preferences::preference_cache::PreferenceCache;
+use crate::training::stages::member_state::{MemberState, MemberWeights};
+use crate::training::stages::stage::{StageRun, clear};
+use crate::training::stages::task::StageContext;
 
-use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
-use crate::checkpoints::panel::start::Start;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::make;
-use crate::support::files::whole_file;
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 use crate::training::preferences::data::REWARD_TOKENS;
 
 /// Phantom cases whose texts the tokenizer learns from.
@@ -55,25 +55,26 @@ const TOKENIZER_CASES: u64 = 3000;
 /// `start`: what the configuration says it begins with.
 pub fn train(
     config: &TrainConfig,
-    start: Option<&Start>,
+    start: Option<&InitialModel>,
     paths: &TrainPaths,
-    live: &Live,
+    live: &TrainingProgress,
 ) -> Result<bool> {
-    let _lock = crate::training::stages::folder::take(config, &paths.out)?;
+    let _lock = crate::training::stages::run_folder::take(config, &paths.out)?;
     let teacher = teacher(config, paths)?;
-    crate::training::stages::folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
+    crate::training::stages::run_folder::same_data(learned_from(config, &teacher)?, &paths.out)?;
     let words = || match start {
         Some(start) => Ok(start.tokenizer.json()?),
-        None => {
-            crate::training::examples::vocabulary::train(config, teacher.texts(TOKENIZER_CASES))
-        }
+        None => crate::training::examples::train_tokenizer::train(
+            config,
+            teacher.texts(TOKENIZER_CASES),
+        ),
     };
     let tokenizer = tokenizer(words, &paths.out)?;
-    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?;
+    let scribe = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;
     let rewarded = scribe
         .clone()
         .leading(&MEMBERS.map(|_| REWARD_TOKENS[0].to_owned()))?;
-    let lecterns = config.stages.iter().map(|settings| Lectern {
+    let lecterns = config.stages.iter().map(|settings| StageContext {
         config,
         settings,
         teacher: &teacher,
@@ -85,13 +86,13 @@ pub fn train(
         live,
         device: &paths.device,
     });
-    let lecterns: Vec<Lectern> = lecterns.collect();
-    let mut members = Trained::members(start);
+    let lecterns: Vec<StageContext> = lecterns.collect();
+    let mut members = MemberState::members(start);
     check_whole(config, &members)?;
-    let known = start.map(Start::names).unwrap_or_default();
+    let known = start.map(InitialModel::names).unwrap_or_default();
     crate::training::stages::preflight::check(&lecterns, &known, &paths.out)?;
     stages(&lecterns, config, &mut members, (&paths.out, live)).with_context(|| {
-        Stopped(format!(
+        EngineFailure(format!(
             "the training in {} stopped\n\
              hint: once what is wrong is mended, the same command goes on from the last checkpoint",
             paths.out.display()
@@ -101,10 +102,10 @@ pub fn train(
 
 /// Trains stage after stage, and writes the panel.
 fn stages(
-    lecterns: &[Lectern],
+    lecterns: &[StageContext],
     config: &TrainConfig,
-    members: &mut [Trained; 4],
-    (out, live): (&Path, &Live),
+    members: &mut [MemberState; 4],
+    (out, live): (&Path, &TrainingProgress),
 ) -> Result<bool> {
     for lectern in lecterns {
         if !run_stage(*lectern, out, members)? {
@@ -134,7 +135,7 @@ fn stages(
 }
 
 /// The hash of all that is learned from beside phantoms.
-fn learned_from(config: &TrainConfig, teacher: &Teacher) -> Result<Option<Digest>> {
+fn learned_from(config: &TrainConfig, teacher: &ExampleSampler) -> Result<Option<Digest>> {
     let mut digests: Vec<Digest> = teacher.data().into_iter().collect();
     for preferences in config.stages.iter().filter_map(|s| s.preferences.as_ref()) {
         if let Some(file) = &preferences.file {
@@ -155,11 +156,11 @@ fn learned_from(config: &TrainConfig, teacher: &Teacher) -> Result<Option<Digest
 }
 
 /// Members that differ cannot become one again.
-fn check_whole(config: &TrainConfig, members: &[Trained; 4]) -> Result<()> {
+fn check_whole(config: &TrainConfig, members: &[MemberState; 4]) -> Result<()> {
     let whole = config.stages.iter().find(|stage| !stage.by_member());
     if let (Some(stage), Some(name)) = (
         whole,
-        crate::training::stages::trained::first_apart(members),
+        crate::training::stages::member_state::first_apart(members),
     ) {
         bail!(
             "stage {}: it trains all members as one, and {name} begins with other weights than {}\n\
@@ -172,8 +173,8 @@ fn check_whole(config: &TrainConfig, members: &[Trained; 4]) -> Result<()> {
 }
 
 /// Runs one stage for every member that it trains. False when the person asked to stop.
-fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result<bool> {
-    let Lectern {
+fn run_stage(lectern: StageContext, out: &Path, members: &mut [MemberState; 4]) -> Result<bool> {
+    let StageContext {
         config, settings, ..
     } = lectern;
     let learners = settings.learners();
@@ -182,13 +183,13 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
         same_below(settings, members, &learners)?;
         let first = learners.first().and_then(|(member, _)| *member);
         let start = members[first.unwrap_or_default()].parameters(config.seed)?;
-        stored = Stored::prepare(lectern, &start, out)?;
+        stored = PreferenceCache::prepare(lectern, &start, out)?;
         if stored.is_none() {
             return Ok(false);
         }
     }
     for (member, name) in learners {
-        let run = Stage {
+        let run = StageRun {
             lectern,
             stored: stored.as_ref(),
             member,
@@ -200,8 +201,8 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
             return Ok(false);
         }
         clear(out, &run.name)?;
-        let trained = Trained {
-            weights: Weights::Stage(run.checkpoint()),
+        let trained = MemberState {
+            weights: MemberWeights::Stage(run.checkpoint()),
             lead: settings.lead().map(str::to_owned),
         };
         match member {
@@ -217,10 +218,10 @@ fn run_stage(lectern: Lectern, out: &Path, members: &mut [Trained; 4]) -> Result
 /// What is computed once for all members must be the same in all.
 fn same_below(
     settings: &StageConfig,
-    members: &[Trained; 4],
+    members: &[MemberState; 4],
     learners: &[(Option<usize>, String)],
 ) -> Result<()> {
-    let mut apart: Vec<&Trained> = Vec::new();
+    let mut apart: Vec<&MemberState> = Vec::new();
     let places = learners.iter().filter_map(|(member, _)| *member);
     for member in places.map(|i| &members[i]) {
         if !apart.iter().any(|other| member.same_place(other)) {
@@ -231,7 +232,7 @@ fn same_below(
         return Ok(());
     };
     let frozen = settings.frozen();
-    let named = |trained: &Trained| -> Result<HashMap<String, Tensor>> {
+    let named = |trained: &MemberState| -> Result<HashMap<String, Tensor>> {
         Ok(trained.tensors()?.unwrap_or_default().into_iter().collect())
     };
     let first = named(first)?;
@@ -254,12 +255,12 @@ fn same_below(
     Ok(())
 }
 
-fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<Teacher> {
+fn teacher(config: &TrainConfig, paths: &TrainPaths) -> Result<ExampleSampler> {
     let side = config.model.vision.image_size;
     let load =
-        |data: &Path| RealLessons::load(data, side, &config.processor(), &config.data_shares);
+        |data: &Path| DatasetExamples::load(data, side, &config.processor(), &config.data_shares);
     let real = paths.data.as_deref().map(load).transpose()?;
-    Ok(Teacher::new(config, real))
+    Ok(ExampleSampler::new(config, real))
 }
 
 /// Runs the one stage of a configuration from weights that are there already, what is missing being
@@ -272,14 +273,15 @@ pub(crate) fn adapt(
     (start, tokenizer): (&Parameters, &[u8]),
     (member, leads): (usize, &[String; 4]),
     paths: &TrainPaths,
-    live: &Live,
+    live: &TrainingProgress,
 ) -> Result<Parameters> {
     make(&paths.out)?;
     let teacher = teacher(config, paths)?;
     let tokenizer = TextTokenizer::parse(tokenizer)?;
-    let scribe = Scribe::new(config, tokenizer, config.model.image_tokens())?.leading(leads)?;
+    let scribe =
+        SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?.leading(leads)?;
     let settings = config.stages.first().context("no stage to run")?;
-    let lectern = Lectern {
+    let lectern = StageContext {
         config,
         settings,
         teacher: &teacher,
@@ -289,7 +291,7 @@ pub(crate) fn adapt(
     };
     let known = start.all().into_iter().map(|(name, _)| name).collect();
     crate::training::stages::preflight::check(&[lectern], &known, &paths.out)?;
-    let stage = Stage {
+    let stage = StageRun {
         lectern,
         stored: None,
         member: Some(member),
@@ -323,7 +325,7 @@ fn copy(parameters: &Parameters) -> Result<Parameters> {
 fn tokenizer(words: impl Fn() -> Result<String>, out: &Path) -> Result<TextTokenizer> {
     let path = out.join(TOKENIZER_FILE);
     if !path.exists() {
-        whole_file::write(&path, words()?.as_bytes())?;
+        atomic_file::write(&path, words()?.as_bytes())?;
     }
     let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     TextTokenizer::parse(&json).with_context(|| {

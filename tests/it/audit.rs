@@ -1,21 +1,22 @@
 //! Audits of judges whose habits are known: each habit is found by its probe, and by no judge without it.
 
 use acem3::analysis::audit::{
-    Audit, Change, Finding, Limit, LimitKind, Outcome, Picture, Probe, Reading, SCHEMA, Unit,
+    AuditEstimate, AuditResult, Finding, FindingOutcome, ImagePerturbation, MeasureUnit,
+    Perturbation, Probe, SCHEMA, Threshold, ThresholdKind,
 };
 use acem3::data::cases::Case;
 
 use crate::habits::{Biased, Habit, audit_of, audit_on, cases};
 
-fn found(audit: &Audit, probe: Probe) -> &Finding {
+fn found(audit: &AuditResult, probe: Probe) -> &Finding {
     audit.finding(probe).unwrap()
 }
 
-fn outcome(audit: &Audit, probe: Probe) -> Outcome {
+fn outcome(audit: &AuditResult, probe: Probe) -> FindingOutcome {
     found(audit, probe).outcome
 }
 
-fn value(audit: &Audit, probe: Probe, key: &str) -> f64 {
+fn value(audit: &AuditResult, probe: Probe, key: &str) -> f64 {
     let measure = found(audit, probe).measure(key);
     let measure = measure.unwrap_or_else(|| panic!("{key}: {:?}", found(audit, probe)));
     measure.net().value.unwrap()
@@ -31,8 +32,8 @@ fn an_unbiased_judge_is_acquitted_by_every_probe() {
     let audit = audit_of(Habit::None);
     for finding in &audit.probes {
         let expected = match finding.probe {
-            Probe::SelfConsistency => Outcome::NotRun,
-            _ => Outcome::Sound,
+            Probe::SelfConsistency => FindingOutcome::NotRun,
+            _ => FindingOutcome::Sound,
         };
         assert_eq!(
             finding.outcome,
@@ -59,15 +60,15 @@ fn a_preference_for_the_first_place_is_found() {
     let audit = audit_of(Habit::First);
     let position = found(&audit, Probe::Position);
     assert!(
-        position.words.contains('(') && position.outcome != Outcome::Biased,
+        position.words.contains('(') && position.outcome != FindingOutcome::Biased,
         "{}",
         position.words
     );
     // A point more does not turn four against one; it moves the scores by one.
-    assert_eq!(outcome(&audit, Probe::Symmetry), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Symmetry, "signed_shift"), 1.0));
     // The same answer twice does not tie in either presentation, though the combined verdict does.
-    assert_eq!(outcome(&audit, Probe::Identical), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Biased);
     assert!(near(
         found(&audit, Probe::Identical).measures[0]
             .reading
@@ -88,7 +89,7 @@ fn a_preference_for_the_first_place_is_found() {
         single_order: false,
     };
     let audit = audit_on(&mut judge, hopeless, Vec::new());
-    assert_eq!(outcome(&audit, Probe::Position), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Position, "flip_rate"), 1.0));
     assert!(near(value(&audit, Probe::Position, "accuracy_gap"), 1.0));
 }
@@ -96,7 +97,7 @@ fn a_preference_for_the_first_place_is_found() {
 #[test]
 fn a_preference_for_length_is_found() {
     let audit = audit_of(Habit::Long);
-    assert_eq!(outcome(&audit, Probe::Verbosity), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Verbosity), FindingOutcome::Biased);
     assert!(near(
         value(&audit, Probe::Verbosity, "longer_preferred"),
         1.0
@@ -112,15 +113,15 @@ fn a_preference_for_length_is_found() {
 #[test]
 fn a_judge_that_does_not_look_is_blind() {
     let blind = audit_of(Habit::Blind);
-    assert_eq!(outcome(&blind, Probe::Image), Outcome::Biased);
+    assert_eq!(outcome(&blind, Probe::Image), FindingOutcome::Biased);
     assert!(found(&blind, Probe::Image).words.starts_with("BLIND"));
     assert!(near(value(&blind, Probe::Image, "moved:blank"), 0.0));
-    assert_ne!(outcome(&blind, Probe::Errors), Outcome::Sound);
+    assert_ne!(outcome(&blind, Probe::Errors), FindingOutcome::Sound);
     // Telling a blank image from a picture is not looking at it; the figures of both are told.
     let glance = audit_of(Habit::Glance);
     assert!(near(value(&glance, Probe::Image, "moved:blank"), 1.0));
     assert!(near(value(&glance, Probe::Image, "moved:exchanged"), 0.0));
-    assert_eq!(outcome(&glance, Probe::Image), Outcome::Biased);
+    assert_eq!(outcome(&glance, Probe::Image), FindingOutcome::Biased);
     assert!(
         found(&glance, Probe::Image).words.contains("exchange"),
         "{}",
@@ -131,7 +132,7 @@ fn a_judge_that_does_not_look_is_blind() {
 #[test]
 fn a_gullible_judge_is_found_by_what_is_planted() {
     let audit = audit_of(Habit::Gullible);
-    assert_eq!(outcome(&audit, Probe::Planted), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Planted), FindingOutcome::Biased);
     for change in ["planted_score", "planted_instruction", "planted_verdict"] {
         // From one to five; neutral text of the same length gains nothing.
         assert!(
@@ -151,7 +152,7 @@ fn a_gullible_judge_is_found_by_what_is_planted() {
 #[test]
 fn a_preference_for_lists_is_found() {
     let audit = audit_of(Habit::Lists);
-    assert_eq!(outcome(&audit, Probe::Formatting), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Formatting), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Formatting, "gain"), 1.0));
     // Beyond the control, which is even.
     assert!(near(value(&audit, Probe::Formatting, "preferred"), 0.5));
@@ -161,9 +162,9 @@ fn a_preference_for_lists_is_found() {
 #[test]
 fn indifference_is_no_virtue() {
     let audit = audit_of(Habit::Indifferent);
-    assert_eq!(outcome(&audit, Probe::Identical), Outcome::Unclear);
-    assert_eq!(outcome(&audit, Probe::Errors), Outcome::Biased);
-    assert_eq!(outcome(&audit, Probe::Image), Outcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Identical), FindingOutcome::Unclear);
+    assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::Biased);
+    assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Biased);
     assert!(near(value(&audit, Probe::Errors, "missed"), 1.0));
 }
 
@@ -174,9 +175,9 @@ fn few_cases_tell_nothing_and_say_so() {
         single_order: true,
     };
     let audit = audit_on(&mut judge, cases(3), Vec::new());
-    assert_eq!(outcome(&audit, Probe::Image), Outcome::Unclear);
-    assert_eq!(outcome(&audit, Probe::Position), Outcome::Unclear);
-    assert_eq!(outcome(&audit, Probe::Symmetry), Outcome::NotRun);
+    assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::Unclear);
+    assert_eq!(outcome(&audit, Probe::Position), FindingOutcome::Unclear);
+    assert_eq!(outcome(&audit, Probe::Symmetry), FindingOutcome::NotRun);
     let flips = found(&audit, Probe::Position).measure("flip_rate").unwrap();
     assert_eq!((flips.reading.value, flips.reading.n), (None, 0));
     assert!(flips.reading.undefined.is_some());
@@ -203,21 +204,21 @@ fn what_cannot_be_probed_is_said() {
         "{:?}",
         image.notes
     );
-    assert_eq!(outcome(&audit, Probe::Errors), Outcome::NotRun);
+    assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::NotRun);
 
     let mut text = cases(12);
     for case in &mut text {
         (case.image, case.reference, case.labels) = (None, None, None);
     }
-    let limit = |kind, value| Limit { kind, value };
+    let limit = |kind, value| Threshold { kind, value };
     let limits = vec![
-        limit(LimitKind::ImageEffect, 0.1),
-        limit(LimitKind::ErrorsMissed, 100.0),
-        limit(LimitKind::PositionGap, 100.0),
+        limit(ThresholdKind::ImageEffect, 0.1),
+        limit(ThresholdKind::ErrorsMissed, 100.0),
+        limit(ThresholdKind::PositionGap, 100.0),
     ];
     let audit = audit_on(&mut judge, text, limits);
-    assert_eq!(outcome(&audit, Probe::Image), Outcome::NotRun);
-    assert_eq!(outcome(&audit, Probe::Errors), Outcome::NotRun);
+    assert_eq!(outcome(&audit, Probe::Image), FindingOutcome::NotRun);
+    assert_eq!(outcome(&audit, Probe::Errors), FindingOutcome::NotRun);
     assert_eq!(audit.labelled, 0);
     // What was not measured has not passed.
     assert!(
@@ -230,14 +231,14 @@ fn what_cannot_be_probed_is_said() {
 
 #[test]
 fn thresholds_are_held_to_what_is_beyond_the_control() {
-    let limit = |kind, value| Limit { kind, value };
+    let limit = |kind, value| Threshold { kind, value };
     let limits = vec![
-        limit(LimitKind::PlantedGain, 3.9),
-        limit(LimitKind::PlantedGain, 4.1),
-        limit(LimitKind::ImageEffect, 0.5),
-        limit(LimitKind::ImageEffect, 4.9),
-        limit(LimitKind::FlipRate, 0.0),
-        limit(LimitKind::IdenticalNotTied, 0.0),
+        limit(ThresholdKind::PlantedGain, 3.9),
+        limit(ThresholdKind::PlantedGain, 4.1),
+        limit(ThresholdKind::ImageEffect, 0.5),
+        limit(ThresholdKind::ImageEffect, 4.9),
+        limit(ThresholdKind::FlipRate, 0.0),
+        limit(ThresholdKind::IdenticalNotTied, 0.0),
     ];
     let mut judge = Biased {
         habit: Habit::Gullible,
@@ -256,7 +257,7 @@ fn thresholds_are_held_to_what_is_beyond_the_control() {
 #[test]
 fn every_change_is_told_with_its_verdicts_before_and_after() {
     let audit = audit_of(Habit::None);
-    for change in Change::ALL {
+    for change in Perturbation::ALL {
         let of: Vec<_> = audit.trials.iter().filter(|t| t.change == change).collect();
         assert!(!of.is_empty(), "{change:?}");
         for trial in of {
@@ -269,14 +270,14 @@ fn every_change_is_told_with_its_verdicts_before_and_after() {
                     .all(|k| k.is_finite())
             );
             let own = trial.change.probe() != Probe::Image;
-            assert_eq!(trial.picture == Picture::Own, own);
-            if let Picture::Of(case) = &trial.picture {
+            assert_eq!(trial.picture == ImagePerturbation::Own, own);
+            if let ImagePerturbation::Of(case) = &trial.picture {
                 assert_ne!(*case, trial.case);
             }
         }
     }
     let text = serde_json::to_string(&audit).unwrap();
-    let again: Audit = serde_json::from_str(&text).unwrap();
+    let again: AuditResult = serde_json::from_str(&text).unwrap();
     assert!(
         again == audit && again.schema == SCHEMA,
         "it reads otherwise than it was written"
@@ -292,6 +293,6 @@ fn an_audit_is_the_same_when_it_is_made_again() {
 
 #[test]
 fn a_reading_in_words_is_never_a_number_that_is_none() {
-    let none = Reading::undefined("no pair");
-    assert_eq!(none.words(Unit::Share), "undefined (no pair)");
+    let none = AuditEstimate::undefined("no pair");
+    assert_eq!(none.words(MeasureUnit::Share), "undefined (no pair)");
 }

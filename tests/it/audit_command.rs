@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use acem3::analysis::audit::Audit;
+use acem3::analysis::audit::AuditResult;
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case, said};
@@ -48,7 +48,7 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
         told.out
     );
     let json = folder.run(&["audit", "out", "--draws", "40", "--format", "json"]);
-    let audit: Audit = serde_json::from_str(&json.out).unwrap();
+    let audit: AuditResult = serde_json::from_str(&json.out).unwrap();
     assert_eq!((audit.judged, audit.probes.len()), (0, 9));
     // The flip rate is that of the records.
     let records = folder.records("out");
@@ -129,8 +129,8 @@ fn cases_are_judged_as_they_are_and_changed() {
         "{}",
         told.err
     );
-    let printed: Audit = serde_json::from_str(&told.out).unwrap();
-    let written: Audit = serde_json::from_str(&folder.read("audit.json")).unwrap();
+    let printed: AuditResult = serde_json::from_str(&told.out).unwrap();
+    let written: AuditResult = serde_json::from_str(&folder.read("audit.json")).unwrap();
     assert!(printed.trials.is_empty());
     assert_eq!(written.judged, 12 + written.trials.len());
     assert_eq!(printed.probes, written.probes);
@@ -147,13 +147,13 @@ fn cases_are_judged_as_they_are_and_changed() {
     // A part of the cases, and of the probes; the same by another batch.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit("cases", &part));
-    let few: Audit = serde_json::from_str(&few.out).unwrap();
+    let few: AuditResult = serde_json::from_str(&few.out).unwrap();
     assert_eq!((few.pairs, few.judged, few.probes.len()), (4, 20, 1));
     let other = folder.run(&audit(
         "cases",
         &[&part[..], &["--batch-size", "3"]].concat(),
     ));
-    let other: Audit = serde_json::from_str(&other.out).unwrap();
+    let other: AuditResult = serde_json::from_str(&other.out).unwrap();
     assert!(few == other);
 }
 
@@ -219,7 +219,7 @@ fn what_is_unscored_is_left_out_and_counted() {
         &["--format", "json", "--probes", "position,image,planted"],
     ));
     assert_eq!(told.code, 0, "{}", told.err);
-    let audit: Audit = serde_json::from_str(&told.out).unwrap();
+    let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
     assert_eq!((audit.pairs, audit.unscored, audit.unreadable), (11, 1, 1));
     assert_eq!(audit.probes[0].measures[1].reading.n, 10);
     let lost = |finding: usize| {
@@ -329,7 +329,7 @@ fn the_embedded_panel_is_audited_out_of_the_box() {
     ];
     let told = folder.run(&[&args[..], &["--format", "json", "--draws", "40"]].concat());
     assert_eq!(told.code, 0, "{}", told.err);
-    let audit: Audit = serde_json::from_str(&told.out).unwrap();
+    let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
     assert!(audit.judge.starts_with("acem3-mini"), "{}", audit.judge);
     assert_eq!((audit.pairs, audit.unscored), (3, 0));
     let moved = audit.probes[1].measure("moved:exchanged").unwrap();

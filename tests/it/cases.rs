@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use acem3::data::cases::{Case, ImageSource, Lang, OpenOptions, Problem, SourceKind, open};
+use acem3::data::cases::{Case, ImageSource, InputProblem, Lang, SourceKind, SourceOptions, open};
 
 /// Where the public data sets are, if they are here.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
@@ -28,7 +28,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-fn read(path: &Path, options: &OpenOptions) -> (Vec<Case>, Vec<Problem>) {
+fn read(path: &Path, options: &SourceOptions) -> (Vec<Case>, Vec<InputProblem>) {
     let source = open(path, options).unwrap();
     let total = source.total;
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ fn a_folder_of_cases_goes_on_after_every_fault() {
             "{\"question_id\": \"6\", \"text\": \"no\"}\n",
         ),
     ]);
-    let (cases, problems) = read(dir.path(), &OpenOptions::default());
+    let (cases, problems) = read(dir.path(), &SourceOptions::default());
     let ids: Vec<_> = cases.iter().map(|c| (c.id.as_str(), c.line)).collect();
     assert_eq!(ids, [("a", 1), ("4", 6), ("5", 7), ("6", 8)]);
     // Labels that do not fit cost no verdict.
@@ -127,9 +127,9 @@ fn a_table_takes_its_answers_from_beside_it_and_from_elsewhere() {
             "{\"question_id\": 1, \"text\": \"no\", \"model_id\": \"m\"}\n",
         ),
     ]);
-    let options = OpenOptions {
+    let options = SourceOptions {
         answers: vec![dir.path().join("more.jsonl")],
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let (cases, problems) = read(dir.path(), &options);
     assert_eq!((cases.len(), problems.len()), (1, 1));
@@ -150,7 +150,7 @@ fn nothing_to_read_is_an_error_with_a_hint() {
         ("table/questions.csv", "id,question\n"),
     ]);
     for path in ["", "none", "notes.txt", "table"] {
-        let error = open(&dir.path().join(path), &OpenOptions::default())
+        let error = open(&dir.path().join(path), &SourceOptions::default())
             .err()
             .unwrap();
         assert!(
@@ -158,9 +158,9 @@ fn nothing_to_read_is_an_error_with_a_hint() {
             "{path}: {error:#}"
         );
     }
-    let options = OpenOptions {
+    let options = SourceOptions {
         answers: vec![dir.path().join("gone.jsonl")],
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let cases = tree(&[("cases.jsonl", "{}\n")]);
     let error = open(cases.path(), &options).err().unwrap();
@@ -182,9 +182,9 @@ fn answers(dir: &Path, n: u64) -> Vec<PathBuf> {
 fn vqa_rad_as_released() {
     let Some(path) = data("vqa_rad") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let options = OpenOptions {
+    let options = SourceOptions {
         answers: answers(dir.path(), 2300),
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let (cases, problems) = read(&path, &options);
     assert_eq!((cases.len(), problems.len()), (1796, 0));
@@ -198,14 +198,14 @@ fn vqa_rad_as_released() {
         assert!(matches!(&case.image, Some(ImageSource::File(file)) if file.is_file()));
         assert!(["OPEN", "CLOSED"].contains(&case.meta["answer_type"].as_str().unwrap()));
     }
-    let without = open(&path, &OpenOptions::default())
+    let without = open(&path, &SourceOptions::default())
         .err()
         .unwrap()
         .to_string();
     assert!(without.contains("--answers"), "{without}");
-    let one = OpenOptions {
+    let one = SourceOptions {
         answers: options.answers[..1].to_vec(),
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let (cases, problems) = read(&path, &one);
     assert_eq!((cases.len(), problems.len()), (0, 1796));
@@ -216,7 +216,7 @@ fn vqa_rad_as_released() {
     );
     let (cases, _) = read(
         &path,
-        &OpenOptions {
+        &SourceOptions {
             with_reference: true,
             ..one
         },
@@ -228,10 +228,10 @@ fn vqa_rad_as_released() {
 fn slake_as_released() {
     let Some(path) = data("slake") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let options = |lang| OpenOptions {
+    let options = |lang| SourceOptions {
         answers: answers(dir.path(), 15_000),
         lang,
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let both = open(&path, &options(Lang::En)).err().unwrap().to_string();
     assert!(both.contains("train, validate"), "{both}");
@@ -249,13 +249,13 @@ fn path_vqa_in_parquet() {
     let (Some(path), Some(given)) = (data("path_vqa"), data("answers/path_vqa_validation")) else {
         return;
     };
-    let options = OpenOptions {
+    let options = SourceOptions {
         answers: vec![given],
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let both = open(&path, &options).err().unwrap().to_string();
     assert!(both.contains("train, validation"), "{both}");
-    let options = OpenOptions {
+    let options = SourceOptions {
         split: Some("validation".into()),
         ..options
     };

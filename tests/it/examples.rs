@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use acem3::data::dataset_rows::{
-    RealItem, RealSplit, WrongAnswers, load_real, path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, load_real, path_vqa_model_pairs,
 };
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::cases::data;
 
-fn images(items: &[RealItem]) -> BTreeSet<&str> {
+fn images(items: &[DatasetItem]) -> BTreeSet<&str> {
     items.iter().map(|item| item.image_key.as_str()).collect()
 }
 
@@ -18,16 +18,22 @@ fn images(items: &[RealItem]) -> BTreeSet<&str> {
 fn train_and_held_out_share_no_image() {
     let Some(root) = data("") else { return };
     let load = |split| load_real(&root, split).unwrap();
-    let slake = [load(RealSplit::SlakeTrain), load(RealSplit::SlakeValidate)];
+    let slake = [
+        load(DatasetSplit::SlakeTrain),
+        load(DatasetSplit::SlakeValidate),
+    ];
     assert_eq!(slake.each_ref().map(|items| images(items).len()), [450, 95]);
-    let rad = [load(RealSplit::VqaRadTrain), load(RealSplit::VqaRadHeldOut)];
+    let rad = [
+        load(DatasetSplit::VqaRadTrain),
+        load(DatasetSplit::VqaRadHeldOut),
+    ];
     assert_eq!(rad[0].len() + rad[1].len(), 1796);
     let held = images(&rad[1]).len() as f64 / 313.0;
     assert!((0.05..0.15).contains(&held), "{held}");
     for [train, rest] in [&slake, &rad] {
         assert!(images(train).is_disjoint(&images(rest)));
     }
-    let path = load(RealSplit::PathVqaTrain);
+    let path = load(DatasetSplit::PathVqaTrain);
     assert_eq!((path.len(), images(&path).len()), (7638, 1000));
     assert!(path.iter().all(|item| item.dataset == "path_vqa"));
 }
@@ -35,8 +41,8 @@ fn train_and_held_out_share_no_image() {
 #[test]
 fn every_question_has_a_wrong_answer_and_draws_repeat() {
     let Some(root) = data("") else { return };
-    let items = load_real(&root, RealSplit::HeldOut).unwrap();
-    let wrong = WrongAnswers::new(&items);
+    let items = load_real(&root, DatasetSplit::HeldOut).unwrap();
+    let wrong = DistractorPool::new(&items);
     let draw = |seed| -> Vec<String> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         items

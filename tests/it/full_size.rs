@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use acem3::training::encoders::memory::{forget_peak, peak};
+use acem3::training::encoders::peak_memory::{forget_peak, peak};
 use acem3_vision::Encoder as _;
 use acem3_vision::published::known;
 use candle::{DType, Device, Result, Shape, Tensor, bail};

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3::analysis::agreement::join;
-use acem3::analysis::audit::{Asked, Audit, Limit, Probe, Subject, judge_all};
-use acem3::data::cases::{Case, ImageSource, Labels, Response};
-use acem3::data::images::{Images, LoadedImage};
+use acem3::analysis::audit::{AuditCases, AuditRequest, AuditResult, Probe, Threshold, judge_all};
+use acem3::data::cases::{Case, CaseLabels, ImageSource, Response};
+use acem3::data::images::{ImageReader, LoadedImage};
 use acem3::judging::judge::{Judge, PairJob, Unscored};
-use acem3::judging::key::Provenance;
+use acem3::judging::provenance::Provenance;
 use acem3::statistics::Bootstrap;
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
@@ -204,9 +204,9 @@ fn case(i: usize) -> Case {
         question: "What is seen?".to_owned(),
         responses: responses.iter().map(response).collect(),
         reference: Some(right),
-        labels: Some(Labels {
+        labels: Some(CaseLabels {
             last: Some(responses.iter().map(|r| r.2).collect()),
-            ..Labels::default()
+            ..CaseLabels::default()
         }),
         meta: serde_json::Map::new(),
         extra: serde_json::Map::new(),
@@ -215,15 +215,19 @@ fn case(i: usize) -> Case {
 }
 
 /// Audits a judge on some cases.
-pub(crate) fn audit_on(judge: &mut Biased, cases: Vec<Case>, limits: Vec<Limit>) -> Audit {
-    let asked = Asked {
+pub(crate) fn audit_on(
+    judge: &mut Biased,
+    cases: Vec<Case>,
+    limits: Vec<Threshold>,
+) -> AuditResult {
+    let asked = AuditRequest {
         probes: Probe::ALL.into(),
         bootstrap: Bootstrap { draws: 60, seed: 3 },
         limits,
     };
     let path = Path::new("cases");
-    let mut images = Images::new(PathBuf::new(), Limits::default());
-    let mut subject = Subject::new(path, cases, &mut images, judge).unwrap();
+    let mut images = ImageReader::new(PathBuf::new(), Limits::default());
+    let mut subject = AuditCases::new(path, cases, &mut images, judge).unwrap();
     let units = join(&subject.verdicts, &subject.verdicts.labels, path).ok();
     subject.settle(units.as_ref());
     let plan = subject.plan(&asked);
@@ -240,7 +244,7 @@ pub(crate) fn audit_on(judge: &mut Biased, cases: Vec<Case>, limits: Vec<Limit>)
 }
 
 /// Audits a judge with a habit on some cases.
-pub(crate) fn audit_of(habit: Habit) -> Audit {
+pub(crate) fn audit_of(habit: Habit) -> AuditResult {
     let single_order = false;
     audit_on(
         &mut Biased {

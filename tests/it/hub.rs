@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use acem3::checkpoints::file_filter::FileFilter;
 use acem3::checkpoints::hub::{
-    Hub, HubError, HubErrorKind, RepoRef, RetryPolicy, Settings, Snapshot, Token, Wanted,
+    AccessToken, Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
 
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
@@ -21,11 +22,11 @@ pub(crate) fn weights() -> Vec<u8> {
         .collect()
 }
 
-pub(crate) fn settings(endpoint: String, cache: &Path) -> Settings {
-    Settings {
+pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
+    HubSettings {
         endpoint,
         cache: cache.to_owned(),
-        token: Token::new("hf_secret"),
+        token: AccessToken::new("hf_secret"),
         offline: None,
         symlinks: true,
         retry: RetryPolicy {
@@ -37,7 +38,7 @@ pub(crate) fn settings(endpoint: String, cache: &Path) -> Settings {
     }
 }
 
-pub(crate) fn fetch(settings: &Settings, id: &str) -> Result<Snapshot, HubError> {
+pub(crate) fn fetch(settings: &HubSettings, id: &str) -> Result<Snapshot, HubError> {
     let repo = RepoRef::parse(id)?;
     Hub::new(settings.clone(), true).snapshot(&repo, &FileFilter::Panel)
 }
@@ -133,7 +134,7 @@ fn files_in_folders_and_copies_instead_of_links() {
     let imitation = Imitation::good(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
     for symlinks in [true, false] {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let settings = HubSettings {
             symlinks,
             ..settings(imitation.hub.url(), dir.path())
         };
@@ -210,7 +211,7 @@ fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
     calls.store(200, Ordering::SeqCst);
     assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
     let empty = tempfile::tempdir().unwrap();
-    let elsewhere = Settings {
+    let elsewhere = HubSettings {
         cache: empty.path().to_owned(),
         ..settings
     };
@@ -219,7 +220,7 @@ fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
     assert_eq!(error.kind, HubErrorKind::Unavailable);
     assert!(error.to_string().contains("(503)"), "{error}");
     assert_eq!(imitation.hub.asked().len(), 3);
-    let closed = Settings {
+    let closed = HubSettings {
         endpoint: "http://127.0.0.1:9".to_owned(),
         ..elsewhere
     };

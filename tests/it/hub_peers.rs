@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use acem3::checkpoints::hub::{Hub, HubError, RepoRef, Settings, Wanted};
+use acem3::checkpoints::file_filter::FileFilter;
+use acem3::checkpoints::hub::{Hub, HubError, HubSettings, RepoRef};
 
 use crate::folder::{Folder, Said, said};
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server};
@@ -222,7 +223,7 @@ fn either_finds_what_the_other_downloaded() {
             "HF_HUB_CACHE" => Some(cache.into()),
             _ => None,
         };
-        let settings = Settings::read(&variable, offline)?;
+        let settings = HubSettings::read(&variable, offline)?;
         Hub::new(settings, true).snapshot(&repo, &wanted)
     };
     let nowhere = "http://127.0.0.1:9";

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use acem3::analysis::audit::{Evidence, Probe};
-use acem3::analysis::verdicts::{Presented, Verdict, Verdicts};
-use acem3::data::labels::Target;
+use acem3::analysis::audit::{AuditVerdicts, Probe};
+use acem3::analysis::verdicts::{OrderScores, PairVerdict, Verdicts};
+use acem3::data::labels::ScoreTarget;
 use acem3::statistics::Bootstrap;
 use serde::Deserialize;
 
@@ -20,14 +20,14 @@ struct Known {
     win_rates: Vec<f64>,
 }
 
-fn verdict(number: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> Verdict {
+fn verdict(number: u64, (i, j, longer, outcome): (usize, usize, i64, f64)) -> PairVerdict {
     let scores = [2.0 + outcome, 3.0 - outcome];
-    Verdict {
+    PairVerdict {
         case: number.to_string(),
         pair: [i, j].map(|model| format!("model {model}")),
         cluster: number.to_string(),
-        scores: Some(BTreeMap::from([(Target::Final, scores)])),
-        orders: vec![Presented {
+        scores: Some(BTreeMap::from([(ScoreTarget::Final, scores)])),
+        orders: vec![OrderScores {
             swapped: false,
             scores,
         }],
@@ -64,7 +64,7 @@ fn win_rates_at_equal_length_as_statsmodels() {
             torn: false,
         };
         let bootstrap = Bootstrap { draws: 2, seed: 1 };
-        let finding = Evidence::new(&verdicts, None, bootstrap).find(Probe::Verbosity);
+        let finding = AuditVerdicts::new(&verdicts, None, bootstrap).find(Probe::Verbosity);
         let value = |key: &str| finding.measure(key).unwrap().reading.value.unwrap();
         let effect = value("length_effect");
         let expected = known.coefficients.last().unwrap();

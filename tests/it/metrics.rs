@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use acem3::analysis::metrics::{COLUMNS, Metric, Outcome, Settings, score};
+use acem3::analysis::metrics::{COLUMNS, LexicalSettings, Metric, MetricOutcome, score};
 use candle::{Device, Tensor};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn what_cannot_be_counted_is_no_zero() {
 fn no_number_leaves_its_range_and_every_column_has_its_own() {
     let metrics = [&Metric::DEFAULT[..], &[Metric::LlavaMedRecall]].concat();
     for (i, pair) in pairs(2000).iter().enumerate() {
-        let scores = score(&answer(i, pair), &metrics, Settings::default());
+        let scores = score(&answer(i, pair), &metrics, LexicalSettings::default());
         for (name, outcome) in scores.iter() {
             let column = COLUMNS
                 .iter()
@@ -104,7 +104,7 @@ fn no_number_leaves_its_range_and_every_column_has_its_own() {
                 );
                 continue;
             };
-            if let Outcome::Value(value) = outcome {
+            if let MetricOutcome::Value(value) = outcome {
                 let [least, most] = column.range;
                 assert!(
                     (least..=most + 1e-9).contains(&value),

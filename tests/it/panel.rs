@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use acem3::checkpoints::hub::Downloads;
 use acem3::checkpoints::panel::files::PanelFiles;
 use acem3::data::cases;
-use acem3::data::cases::OpenOptions;
-use acem3::data::images::Images;
+use acem3::data::cases::SourceOptions;
+use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge, PairJob};
-use acem3::judging::panel::{Bench, Options, Panel};
-use acem3::support::device::Place;
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge};
+use acem3::support::device::Placement;
 use acem3_vision::Limits;
 use candle::{DType, Device};
 use tempfile::TempDir;
@@ -31,7 +31,7 @@ fn error_after(damage: impl Fn(&Path)) -> String {
     let dir = copy();
     damage(dir.path());
     let files = PanelFiles::Folder(dir.path().to_owned());
-    match Panel::load(&files, false, &Place::cpu(), Downloads::default()) {
+    match Panel::load(&files, false, &Placement::cpu(), Downloads::default()) {
         Ok(_) => panic!("the damaged panel was loaded"),
         Err(error) => format!("{error:#}"),
     }
@@ -53,11 +53,11 @@ fn truncate(path: PathBuf, keep: usize) {
 fn a_folder_with_the_same_files_is_the_same_judge() {
     let dir = copy();
     let load = |files: &PanelFiles| {
-        let panel = Panel::load(files, false, &Place::cpu(), Downloads::default()).unwrap();
+        let panel = Panel::load(files, false, &Placement::cpu(), Downloads::default()).unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
-        Bench::new(
+        PanelJudge::new(
             panel,
-            Options {
+            JudgeOptions {
                 single_order: false,
             },
         )
@@ -71,11 +71,11 @@ fn a_folder_with_the_same_files_is_the_same_judge() {
 fn another_weight_or_word_is_another_name() {
     let name = |dir: &Path| {
         let files = PanelFiles::Folder(dir.to_owned());
-        let panel = Panel::load(&files, false, &Place::cpu(), Downloads::default()).unwrap();
-        let options = Options {
+        let panel = Panel::load(&files, false, &Placement::cpu(), Downloads::default()).unwrap();
+        let options = JudgeOptions {
             single_order: false,
         };
-        Bench::new(panel, options).name()
+        PanelJudge::new(panel, options).name()
     };
     let before = copy();
     let weight = copy();
@@ -94,24 +94,24 @@ fn another_weight_or_word_is_another_name() {
 
 /// The expected scores of the first cases of the demo, by a panel whose matrices are kept in a type.
 fn expected(dtype: DType) -> Vec<[f64; 2]> {
-    let place = Place {
+    let place = Placement {
         device: Device::Cpu,
         dtype,
     };
     let panel = Panel::load(&PanelFiles::Embedded, false, &place, Downloads::default()).unwrap();
-    let options = Options {
+    let options = JudgeOptions {
         single_order: false,
     };
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
-    let mut images = Images::new(demo.clone(), Limits::default());
-    let cases = cases::open(&demo, &OpenOptions::default()).unwrap();
+    let mut images = ImageReader::new(demo.clone(), Limits::default());
+    let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
     let job = |case: cases::Case| PairJob {
         image: Some(images.load(case.image.as_ref().unwrap()).unwrap()),
         case: case.into(),
         pair: [0, 1],
     };
     let jobs: Vec<PairJob> = cases.flatten().take(3).map(job).collect();
-    let verdicts = Bench::new(panel, options).judge(&jobs).unwrap();
+    let verdicts = PanelJudge::new(panel, options).judge(&jobs).unwrap();
     let verdicts = verdicts.into_iter().map(Result::unwrap);
     verdicts.map(|verdict| verdict.expected()).collect()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use acem3::data::phantoms::{
-    Kind, Lesion, Phantom, QuestionKind, Scene, Side, Size, Tone, WrittenResponse, draw, phantom,
-    scene,
+    Lesion, LesionSide, LesionSize, LesionTone, Phantom, PhantomKind, QuestionKind, Scene,
+    WrittenResponse, draw, phantom, scene,
 };
 use acem3_experts::{Aspect, Criterion};
 
@@ -216,11 +216,15 @@ fn every_lesion_is_drawn_where_the_scene_says() {
                 .find(near)
                 .unwrap_or_else(|| panic!("{index}: {lesion:?}"));
             let (least, most) = match scene.size {
-                Some(Size::Small) => (3.3, 6.0),
+                Some(LesionSize::Small) => (3.3, 6.0),
                 _ => (8.3, 11.0),
             };
             assert!((least..most).contains(&blob.radius), "{index}: {blob:?}");
-            assert_eq!(blob.brighter, scene.tone == Some(Tone::Bright), "{index}");
+            assert_eq!(
+                blob.brighter,
+                scene.tone == Some(LesionTone::Bright),
+                "{index}"
+            );
             assert!(blob.contrast > 40.0, "{index}: {blob:?}");
         }
         check_side(&scene, &found);
@@ -232,9 +236,9 @@ fn check_side(scene: &Scene, found: &[Blob]) {
     let left = found.iter().filter(|blob| blob.x < 64.0).count();
     match scene.side {
         None => assert!(found.is_empty()),
-        Some(Side::Left) => assert_eq!(left, found.len()),
-        Some(Side::Right) => assert_eq!(left, 0),
-        Some(Side::Both) => assert!(left > 0 && left < found.len()),
+        Some(LesionSide::Left) => assert_eq!(left, found.len()),
+        Some(LesionSide::Right) => assert_eq!(left, 0),
+        Some(LesionSide::Both) => assert!(left > 0 && left < found.len()),
     }
 }
 
@@ -323,12 +327,12 @@ fn the_four_kinds_differ_in_colour_and_ground() {
         let coloured = (r - g).abs() > 15 && (b - g).abs() > 5;
         assert_eq!(
             coloured,
-            scene.kind == Kind::Histology,
+            scene.kind == PhantomKind::Histology,
             "{index}: {:?}",
             scene.kind
         );
         let corner: i32 = image.get_pixel(1, 1).0.map(i32::from).iter().sum();
-        if matches!(scene.kind, Kind::Ct | Kind::Mri) {
+        if matches!(scene.kind, PhantomKind::Ct | PhantomKind::Mri) {
             assert!(corner < 3 * 50, "{index}: {corner}");
         }
     }

@@ -4,9 +4,9 @@
 use std::cmp::Ordering;
 
 use acem3::statistics::{
-    Cells, Davidson, Defined, Icc, IccForm, Isotonic, Line, Metric, Outcomes, Ratings, Weighting,
-    alpha, binomial_tail, f_quantile, fleiss, holm, kappa, kendall, mcnemar, mean_absolute,
-    pearson, spearman,
+    ContingencyCells, Davidson, Defined, DistanceMetric, Icc, IccForm, Isotonic, LinearFit,
+    PairwiseOutcomes, RatingMatrix, Weighting, alpha, binomial_tail, f_quantile, fleiss, holm,
+    kappa, kendall, mcnemar, mean_absolute, pearson, spearman,
 };
 use serde_json::Value;
 
@@ -92,8 +92,8 @@ fn two_raters_as_scipy_and_scikit_learn() {
     assert_eq!(all.len(), 10_000);
     for (case, row) in all.iter().enumerate() {
         let [x, y] = pair(case);
-        let cells = Cells::new(&x, &y);
-        let of = |statistic: &dyn Fn(&acem3::statistics::Table<'_>) -> Defined<f64>| {
+        let cells = ContingencyCells::new(&x, &y);
+        let of = |statistic: &dyn Fn(&acem3::statistics::ContingencyTable<'_>) -> Defined<f64>| {
             cells
                 .as_ref()
                 .map_err(|e| *e)
@@ -135,11 +135,15 @@ fn ratings(case: usize) -> Vec<Vec<Option<f64>>> {
 
 /// The three alphas, Fleiss' kappa, the six intraclass correlations and their twelve ends.
 fn of_ratings(rows: &[Vec<Option<f64>>]) -> Vec<Defined<f64>> {
-    let ratings = Ratings::of_rows(rows).unwrap();
+    let ratings = RatingMatrix::of_rows(rows).unwrap();
     let (units, once) = (ratings.paired(), vec![1.0; rows.len()]);
-    let mut got: Vec<Defined<f64>> = [Metric::Nominal, Metric::Ordinal, Metric::Interval]
-        .map(|metric| alpha(&units, metric, &once))
-        .into();
+    let mut got: Vec<Defined<f64>> = [
+        DistanceMetric::Nominal,
+        DistanceMetric::Ordinal,
+        DistanceMetric::Interval,
+    ]
+    .map(|metric| alpha(&units, metric, &once))
+    .into();
     got.push(fleiss(&units, &once));
     let squares = Icc::of(&ratings);
     got.extend(IccForm::ALL.map(|form| squares?.value(form)));
@@ -224,7 +228,7 @@ fn fleiss_by_hand() {
             .collect()
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
-    let units = Ratings::of_rows(&rows).unwrap().paired();
+    let units = RatingMatrix::of_rows(&rows).unwrap().paired();
     let value = fleiss(&units, &[1.0; 10]).unwrap();
     assert!((value - 0.210).abs() < 5e-4, "{value}");
 }
@@ -289,7 +293,11 @@ fn strengths_as_a_log_linear_model_has_them() {
     assert!(fitted > 200, "{fitted}");
     for (case, row) in all.iter().enumerate() {
         let (models, games) = tournament(case);
-        let fit = Davidson::fit(&Outcomes::new(models, &games, &vec![1.0; games.len()]));
+        let fit = Davidson::fit(&PairwiseOutcomes::new(
+            models,
+            &games,
+            &vec![1.0; games.len()],
+        ));
         for (i, want) in row[..models].iter().enumerate() {
             let got = fit.as_ref().map(|f| f.strengths[i]).map_err(|e| *e);
             hold(case, "strength", got, *want);
@@ -314,7 +322,7 @@ fn curves_as_scikit_learn_and_scipy() {
         for (i, want) in row[..11].iter().enumerate() {
             hold(case, "curve", Ok(curve.at(i as f64 / 2.0)), *want);
         }
-        let line = Line::fit(x, y, weights);
+        let line = LinearFit::fit(x, y, weights);
         hold(case, "slope", line.map(|l| l.slope), row[11]);
         hold(case, "intercept", line.map(|l| l.intercept), row[12]);
     }

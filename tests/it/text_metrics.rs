@@ -1,7 +1,9 @@
 //! Metrics of words against sacrebleu, rouge-score, `SQuAD`'s evaluation and LLaVA-Med's published code:
 //! `assets/golden/make_text_metrics.py` says how the values were made.
 
-use acem3::analysis::metrics::{BleuCounts, Metric, Outcome, Scores, Settings, Why, score};
+use acem3::analysis::metrics::{
+    AnswerScores, BleuCounts, LexicalSettings, Metric, MetricOutcome, UncountedReason, score,
+};
 
 use crate::encoders::tensors;
 use crate::text_pairs::{answer, pairs, text_golden, text_json};
@@ -39,7 +41,7 @@ impl Expected<'_> {
 }
 
 /// Holds all columns of a metric equal; `prefix` is that of the names in the fixture.
-fn hold(scores: &Scores, metrics: &[Metric], expected: &Expected, prefix: &str) -> usize {
+fn hold(scores: &AnswerScores, metrics: &[Metric], expected: &Expected, prefix: &str) -> usize {
     let mut held = 0;
     for column in metrics.iter().flat_map(|metric| metric.columns()) {
         if column.corpus.is_some() {
@@ -47,7 +49,7 @@ fn hold(scores: &Scores, metrics: &[Metric], expected: &Expected, prefix: &str) 
         }
         let wanted = expected.of(&format!("{prefix}{}", column.name));
         match scores.get(column.name).unwrap() {
-            Outcome::Value(value) => {
+            MetricOutcome::Value(value) => {
                 let most = 1e-6 * column.range[1].max(1.0);
                 assert!(
                     (value - wanted).abs() < most,
@@ -57,10 +59,12 @@ fn hold(scores: &Scores, metrics: &[Metric], expected: &Expected, prefix: &str) 
                 held += 1;
             }
             // What is undefined is zero there.
-            Outcome::Uncounted(Why::NoWords) => {
+            MetricOutcome::Uncounted(UncountedReason::NoWords) => {
                 assert!(wanted.abs() < 1e-9 || !has_words(expected));
             }
-            Outcome::Uncounted(Why::LeftOut) => assert!((wanted + 1.0).abs() < 1e-9),
+            MetricOutcome::Uncounted(UncountedReason::LeftOut) => {
+                assert!((wanted + 1.0).abs() < 1e-9)
+            }
             other => panic!("{}: {other:?}", column.name),
         }
     }
@@ -83,13 +87,13 @@ fn every_metric_of_words_equals_its_reference() {
             values,
         };
         let answer = answer(i, pair);
-        let plain = score(&answer, &METRICS, Settings::default());
+        let plain = score(&answer, &METRICS, LexicalSettings::default());
         let stemmed = score(
             &answer,
             &[Metric::Rouge],
-            Settings {
+            LexicalSettings {
                 stemmed: true,
-                ..Settings::default()
+                ..LexicalSettings::default()
             },
         );
         held += hold(&plain, &METRICS, &expected, "");
@@ -102,15 +106,15 @@ fn every_metric_of_words_equals_its_reference() {
 #[test]
 fn bleu_of_chinese_equals_its_reference() {
     let wanted: Vec<[f64; 4]> = serde_json::from_value(text_json("chinese.json")).unwrap();
-    let settings = Settings {
+    let settings = LexicalSettings {
         chinese: true,
-        ..Settings::default()
+        ..LexicalSettings::default()
     };
     let mut held = 0;
     for (i, (pair, wanted)) in pairs(wanted.len()).iter().zip(&wanted).enumerate() {
         let scores = score(&answer(i, pair), &[Metric::Bleu], settings);
         for (name, wanted) in ["bleu1", "bleu2", "bleu3", "bleu4"].iter().zip(wanted) {
-            if let Outcome::Value(value) = scores.get(name).unwrap() {
+            if let MetricOutcome::Value(value) = scores.get(name).unwrap() {
                 assert!(
                     (value - wanted).abs() < 1e-4,
                     "{pair:?}: {name} {value}, not {wanted}"
@@ -128,7 +132,13 @@ fn bleu_of_a_corpus_equals_its_reference() {
     let counts: Vec<BleuCounts> = pairs
         .iter()
         .enumerate()
-        .map(|(i, pair)| score(&answer(i, pair), &[Metric::Bleu], Settings::default()))
+        .map(|(i, pair)| {
+            score(
+                &answer(i, pair),
+                &[Metric::Bleu],
+                LexicalSettings::default(),
+            )
+        })
         .map(|scores| scores.bleu.unwrap_or_default())
         .collect();
     for part in text_json("corpus.json").as_array().unwrap() {

@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use acem3::analysis::metrics::{Answer, BartSettings, BertSettings, Learned, Outcome, Scores, Why};
+use acem3::analysis::metrics::{
+    AnswerScores, BartSettings, BertSettings, LearnedMetrics, MetricAnswer, MetricOutcome,
+    UncountedReason,
+};
 use acem3::checkpoints::hub::HubFlags;
-use acem3::support::device::Place;
+use acem3::support::device::Placement;
 use serde_json::Value;
 
 use crate::text_pairs::{answer, pairs, text_golden, text_json};
 
 const COLUMNS: [&str; 3] = ["bertscore_precision", "bertscore_recall", "bertscore_f1"];
 
-fn answers(n: usize) -> Vec<Answer> {
+fn answers(n: usize) -> Vec<MetricAnswer> {
     let pairs = pairs(n);
     pairs
         .iter()
@@ -33,12 +36,12 @@ fn bert(name: &str, layer: usize) -> BertSettings {
 
 /// What the models say of the answers, in batches of some size; and the notes.
 fn run(
-    answers: &[Answer],
+    answers: &[MetricAnswer],
     batch: usize,
-    work: impl Fn(&mut Learned, &mut [Scores]) -> anyhow::Result<()>,
-) -> anyhow::Result<(Vec<Scores>, Vec<String>)> {
-    let mut learned = Learned {
-        place: Place::cpu(),
+    work: impl Fn(&mut LearnedMetrics, &mut [AnswerScores]) -> anyhow::Result<()>,
+) -> anyhow::Result<(Vec<AnswerScores>, Vec<String>)> {
+    let mut learned = LearnedMetrics {
+        place: Placement::cpu(),
         batch,
         hub: HubFlags { offline: true },
         quiet: true,
@@ -46,12 +49,16 @@ fn run(
         settings: BTreeMap::new(),
         notes: Vec::new(),
     };
-    let mut scores = vec![Scores::default(); answers.len()];
+    let mut scores = vec![AnswerScores::default(); answers.len()];
     work(&mut learned, &mut scores)?;
     Ok((scores, learned.notes))
 }
 
-fn bert_scores(answers: &[Answer], settings: &BertSettings, batch: usize) -> Vec<Scores> {
+fn bert_scores(
+    answers: &[MetricAnswer],
+    settings: &BertSettings,
+    batch: usize,
+) -> Vec<AnswerScores> {
     run(answers, batch, |learned, scores| {
         learned.bert(answers, scores, settings)
     })
@@ -60,12 +67,12 @@ fn bert_scores(answers: &[Answer], settings: &BertSettings, batch: usize) -> Vec
 }
 
 /// Holds columns equal to lists of values; gives the largest distance.
-fn hold(scores: &[Scores], columns: &[&str], expected: &Value) -> f64 {
+fn hold(scores: &[AnswerScores], columns: &[&str], expected: &Value) -> f64 {
     let mut worst = 0.0_f64;
     for (column, wanted) in columns.iter().zip(expected.as_array().unwrap()) {
         for (i, (scores, wanted)) in scores.iter().zip(wanted.as_array().unwrap()).enumerate() {
             match scores.get(column).unwrap() {
-                Outcome::Value(value) => {
+                MetricOutcome::Value(value) => {
                     let far = (value - wanted.as_f64().unwrap()).abs();
                     assert!(
                         far < 1e-4,
@@ -74,7 +81,7 @@ fn hold(scores: &[Scores], columns: &[&str], expected: &Value) -> f64 {
                     worst = worst.max(far);
                 }
                 // An empty reference is a zero there; weights that are all zero make nothing of it.
-                Outcome::Uncounted(Why::NoWords | Why::NoWeight) => {
+                MetricOutcome::Uncounted(UncountedReason::NoWords | UncountedReason::NoWeight) => {
                     let wanted = wanted.as_f64().unwrap_or_default();
                     assert!(wanted.abs() < 1e-9 || wanted < -0.05, "pair {i}: {wanted}");
                 }
@@ -147,10 +154,10 @@ fn old_files_of_a_checkpoint_are_the_same_checkpoint() {
 }
 
 fn bart_scores(
-    answers: &[Answer],
+    answers: &[MetricAnswer],
     folder: &Path,
     batch: usize,
-) -> anyhow::Result<(Vec<Scores>, Vec<String>)> {
+) -> anyhow::Result<(Vec<AnswerScores>, Vec<String>)> {
     let settings = BartSettings {
         model: folder.display().to_string(),
     };

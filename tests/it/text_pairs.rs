@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use acem3::analysis::metrics::Answer;
+use acem3::analysis::metrics::MetricAnswer;
 use serde_json::Value;
 
 pub(crate) fn text_golden() -> PathBuf {
@@ -95,8 +95,8 @@ pub(crate) fn pairs(n: usize) -> Vec<[String; 2]> {
 }
 
 /// An answer of which nobody knows whether its question is open.
-pub(crate) fn answer(index: usize, [text, reference]: &[String; 2]) -> Answer {
-    Answer {
+pub(crate) fn answer(index: usize, [text, reference]: &[String; 2]) -> MetricAnswer {
+    MetricAnswer {
         case: index.to_string(),
         line: index as u64 + 1,
         model: "m".to_owned(),

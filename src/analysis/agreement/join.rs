@@ -5,27 +5,27 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use super::units::{PairUnit, Rated, ResponseUnit, TargetUnits, TripleUnit, Units};
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::{Entry, Target, Vote, What};
+use super::units::{LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits, TripleUnit};
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::{LabelEntry, LabelValue, ScoreTarget, Vote};
 
 /// Scores by case, model and target; votes by verdict and target. Each with its rater and line.
 #[derive(Default)]
-struct Found<'a> {
-    scores: HashMap<(&'a str, &'a str, Target), ByRater<f64>>,
-    votes: HashMap<(usize, Target), ByRater<std::cmp::Ordering>>,
+struct LabelIndex<'a> {
+    scores: HashMap<(&'a str, &'a str, ScoreTarget), RaterEntries<f64>>,
+    votes: HashMap<(usize, ScoreTarget), RaterEntries<std::cmp::Ordering>>,
 }
 
 /// What each rater says, and in which line.
-type ByRater<T> = BTreeMap<u32, (T, u64)>;
+type RaterEntries<T> = BTreeMap<u32, (T, u64)>;
 
 /// Joins labels to verdicts, by the id of the case and the names of the models.
 ///
 /// # Errors
 ///
 /// If no label is about these verdicts, a rater rated one thing twice, or a preference cannot be told.
-pub fn join(verdicts: &Verdicts, entries: &[Entry], source: &Path) -> Result<Units> {
-    let index = Index::new(&verdicts.pairs);
+pub fn join(verdicts: &Verdicts, entries: &[LabelEntry], source: &Path) -> Result<LabelledUnits> {
+    let index = VerdictIndex::new(&verdicts.pairs);
     let mut raters: BTreeMap<&str, u32> = BTreeMap::new();
     for entry in entries {
         raters.entry(&entry.rater).or_default();
@@ -33,11 +33,11 @@ pub fn join(verdicts: &Verdicts, entries: &[Entry], source: &Path) -> Result<Uni
     for (number, rater) in (0..).zip(raters.values_mut()) {
         *rater = number;
     }
-    let mut units = Units {
+    let mut units = LabelledUnits {
         raters: raters.keys().map(|name| (*name).to_owned()).collect(),
-        ..Units::default()
+        ..LabelledUnits::default()
     };
-    let mut found = Found::default();
+    let mut found = LabelIndex::default();
     for entry in entries {
         let rater = raters
             .get(entry.rater.as_str())
@@ -73,25 +73,25 @@ pub fn join(verdicts: &Verdicts, entries: &[Entry], source: &Path) -> Result<Uni
     Ok(units)
 }
 
-fn unmatched(entry: &Entry) -> String {
+fn unmatched(entry: &LabelEntry) -> String {
     let of = match &entry.what {
-        What::Score { model, .. } => format!(", model {model}"),
-        What::Preference {
+        LabelValue::Score { model, .. } => format!(", model {model}"),
+        LabelValue::Preference {
             models: Some([a, b]),
             ..
         } => format!(", models {a} and {b}"),
-        What::Preference { models: None, .. } => String::new(),
+        LabelValue::Preference { models: None, .. } => String::new(),
     };
     format!("line {}: case {}{of}", entry.line, entry.case)
 }
 
 /// The verdicts of each case.
-struct Index<'a> {
+struct VerdictIndex<'a> {
     cases: HashMap<&'a str, Vec<usize>>,
 }
 
-impl<'a> Index<'a> {
-    fn new(verdicts: &'a [Verdict]) -> Self {
+impl<'a> VerdictIndex<'a> {
+    fn new(verdicts: &'a [PairVerdict]) -> Self {
         let mut cases: HashMap<&str, Vec<usize>> = HashMap::new();
         for (i, verdict) in verdicts.iter().enumerate() {
             cases.entry(&verdict.case).or_default().push(i);
@@ -120,18 +120,18 @@ impl<'a> Index<'a> {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> LabelIndex<'a> {
     /// Adds an entry; whether it is about one of the verdicts.
     fn add(
         &mut self,
-        entry: &'a Entry,
+        entry: &'a LabelEntry,
         rater: u32,
-        (index, verdicts): (&Index<'_>, &'a [Verdict]),
+        (index, verdicts): (&VerdictIndex<'_>, &'a [PairVerdict]),
     ) -> Result<bool, String> {
         let places = index.of(&entry.case);
         let pairs = || places.iter().filter_map(|i| Some((*i, verdicts.get(*i)?)));
         match &entry.what {
-            What::Score { model, value } => {
+            LabelValue::Score { model, value } => {
                 let Some((_, verdict)) = pairs().find(|(_, v)| v.pair.contains(model)) else {
                     return Ok(false);
                 };
@@ -149,8 +149,8 @@ impl<'a> Found<'a> {
                     _ => Ok(true),
                 }
             }
-            What::Preference { models, vote } => {
-                let about = |v: &Verdict| match models {
+            LabelValue::Preference { models, vote } => {
+                let about = |v: &PairVerdict| match models {
                     Some(models) => models.iter().all(|m| v.pair.contains(m)),
                     None => true,
                 };
@@ -178,7 +178,7 @@ impl<'a> Found<'a> {
     }
 
     /// All that is labelled, as units.
-    fn units(&self, verdicts: &Verdicts, units: &mut Units) {
+    fn units(&self, verdicts: &Verdicts, units: &mut LabelledUnits) {
         let mut responses: HashMap<(&str, &str), Vec<(usize, usize)>> = HashMap::new();
         for (i, verdict) in verdicts.pairs.iter().enumerate() {
             for (side, model) in verdict.pair.iter().enumerate() {
@@ -188,7 +188,7 @@ impl<'a> Found<'a> {
                     .push((i, side));
             }
         }
-        for target in Target::all() {
+        for target in ScoreTarget::all() {
             let mut of = TargetUnits::default();
             for (i, verdict) in verdicts.pairs.iter().enumerate() {
                 if let Some(rated) = self.rated(i, verdict, target) {
@@ -222,25 +222,25 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn ratings(&self, (case, model): (&str, &str), target: Target) -> Vec<(u32, f64)> {
+    fn ratings(&self, (case, model): (&str, &str), target: ScoreTarget) -> Vec<(u32, f64)> {
         let found = self.scores.get(&(case, model, target));
         found.map_or_else(Vec::new, |f| f.iter().map(|(r, (v, _))| (*r, *v)).collect())
     }
 
     /// What people say of a pair: preferences where there are any, else the scores of both.
-    fn rated(&self, i: usize, verdict: &Verdict, target: Target) -> Option<Rated> {
+    fn rated(&self, i: usize, verdict: &PairVerdict, target: ScoreTarget) -> Option<PairRatings> {
         if let Some(votes) = self.votes.get(&(i, target)) {
-            return Some(Rated::Votes(
+            return Some(PairRatings::Votes(
                 votes.iter().map(|(r, (o, _))| (*r, *o)).collect(),
             ));
         }
         let of = |model: &String| self.ratings((&verdict.case, model), target);
         let scores = verdict.pair.each_ref().map(of);
-        (!scores.iter().any(Vec::is_empty)).then_some(Rated::Scores(scores))
+        (!scores.iter().any(Vec::is_empty)).then_some(PairRatings::Scores(scores))
     }
 }
 
-fn twice(entry: &Entry, line: u64, what: &str) -> String {
+fn twice(entry: &LabelEntry, line: u64, what: &str) -> String {
     format!(
         "case {}, {what}, `{}`: rated in line {line} too, by `{}`\n\
          hint: one rating per rater; several raters need a column `rater`",
@@ -266,7 +266,11 @@ fn order(
 }
 
 /// The mean of a response's scores over the pairs it is in.
-fn mean_score(verdicts: &[Verdict], places: &[(usize, usize)], target: Target) -> Option<f64> {
+fn mean_score(
+    verdicts: &[PairVerdict],
+    places: &[(usize, usize)],
+    target: ScoreTarget,
+) -> Option<f64> {
     let score = |(i, side): &(usize, usize)| {
         let scores = verdicts.get(*i)?.scores.as_ref()?.get(&target)?;
         scores.get(*side).copied()
@@ -277,7 +281,7 @@ fn mean_score(verdicts: &[Verdict], places: &[(usize, usize)], target: Target) -
 }
 
 /// Every three models of a case whose three pairs are labelled.
-fn triples(verdicts: &[Verdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
+fn triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
     let mut cases: BTreeMap<&str, Vec<(&[String; 2], &PairUnit)>> = BTreeMap::new();
     for unit in pairs {
         if let Some(verdict) = verdicts.get(unit.verdict) {

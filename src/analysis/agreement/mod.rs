@@ -1,31 +1,37 @@
 //! Whether a judge can be trusted: its verdicts beside what people said, and people beside each other.
 //!
-//! Labels are joined to verdicts ([`Units`]); what is compared is a [`Family`] of statistics over the same
+//! Labels are joined to verdicts ([`LabelledUnits`]); what is compared is a [`StatisticGroup`] of statistics over the same
 //! cases, of which every draw of the bootstrap computes all. Orders of pairs, triples of responses and
 //! scores of single responses are three families; the raters among themselves have the same, which is the
 //! ceiling that no judge need pass.
 
-mod against;
-mod ceiling;
-mod comparison;
+mod agreement_statistic;
+mod by_target;
+mod case_ratings;
+mod comparison_table;
 mod consensus;
 mod coverage;
-mod family;
-mod figure;
+mod human_ceiling;
 mod join;
-mod opinion;
-mod section;
+mod judge_comparison;
 mod statistic;
-mod text;
+mod statistic_group;
+mod tables;
 mod units;
 
-pub use against::{Against, Compared, compare};
+pub use crate::analysis::agreement::agreement_statistic::{
+    AgreementStatistic, HumanCeiling, figures,
+};
+pub use crate::analysis::agreement::by_target::{
+    Agreement, AgreementConfig, SubgroupAgreement, TargetAgreement, agreement,
+};
+pub use crate::analysis::agreement::judge_comparison::{
+    JudgeComparison, StatisticComparison, compare,
+};
+pub use crate::analysis::agreement::statistic_group::StatisticGroup;
+pub use crate::analysis::agreement::tables::TableSection;
+pub(crate) use crate::analysis::agreement::tables::probability;
 pub use coverage::Coverage;
-pub use family::Family;
-pub use figure::{Ceiling, Figure, figures};
 pub use join::join;
-pub use section::{Agreement, Group, Plan, Section, agreement};
 pub use statistic::Statistic;
-pub use text::Part;
-pub(crate) use text::probability;
-pub use units::{PairUnit, Rated, ResponseUnit, TargetUnits, TripleUnit, Units};
+pub use units::{LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits, TripleUnit};

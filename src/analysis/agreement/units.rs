@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use acem3_conclusion::compare;
 
 use super::consensus::{majority, mean};
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 
 /// Verdicts and labels, joined.
 #[derive(Clone, Debug, Default)]
-pub struct Units {
+pub struct LabelledUnits {
     /// The raters, by number.
     pub raters: Vec<String>,
     /// What is labelled, by target.
-    pub targets: BTreeMap<Target, TargetUnits>,
+    pub targets: BTreeMap<ScoreTarget, TargetUnits>,
     /// Labels that were joined.
     pub joined: usize,
     /// Labels of cases, models or pairs that the records do not have.
@@ -44,12 +44,12 @@ pub struct PairUnit {
     /// The judge's order; `None` where the pair is unscored.
     pub judge: Option<Ordering>,
     /// What people say.
-    pub rated: Rated,
+    pub rated: PairRatings,
 }
 
 /// What people say of two responses.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rated {
+pub enum PairRatings {
     /// Which is better, by rater.
     Votes(Vec<(u32, Ordering)>),
     /// The scores of each, by rater.
@@ -80,7 +80,7 @@ pub struct ResponseUnit {
     pub ratings: Vec<(u32, f64)>,
 }
 
-impl Rated {
+impl PairRatings {
     /// The order that the raters give together, without one of them if asked: of preferences the most
     /// frequent, of scores that of the means over those who rated both; where nobody did, over all.
     pub fn order(&self, without: Option<u32>) -> Option<Ordering> {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::error_swap::with_error;
-use super::picture::Picture;
-use super::probe::{Change, Probe};
-use super::rewrite::{PLANTS, bulleted, harmless, lines, planted};
+use super::probe::{Perturbation, Probe};
+use crate::analysis::audit::image_perturbation::ImagePerturbation;
+use crate::analysis::audit::medical_errors::with_error;
+use crate::analysis::audit::response_perturbation::{PLANTS, bulleted, harmless, lines, planted};
 use crate::data::cases::Case;
 
 /// A pair of responses of a case.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct AuditPair {
     /// The case.
     pub case: Arc<Case>,
     /// Which two of its responses.
@@ -28,31 +28,31 @@ pub struct Pair {
 
 /// Something to be judged.
 #[derive(Clone, Debug)]
-pub struct Sitting {
+pub struct AuditPass {
     /// The place of its pair.
     pub pair: usize,
     /// What is changed; `None` for the pair as it is.
-    pub change: Option<Change>,
+    pub change: Option<Perturbation>,
     /// The two answers.
     pub responses: [String; 2],
     /// The image.
-    pub picture: Picture,
+    pub picture: ImagePerturbation,
     /// Which answer is changed.
     pub side: Option<usize>,
 }
 
 /// All that will be judged, and what was left out of it.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct AuditPlan {
     /// In the order of the pairs, each as it is first.
-    pub sittings: Vec<Sitting>,
+    pub sittings: Vec<AuditPass>,
     /// Answers without a word of an error's kind.
-    pub without: BTreeMap<Change, usize>,
+    pub without: BTreeMap<Perturbation, usize>,
     /// What was left out, by probe, in words with numbers.
     pub left_out: BTreeMap<(Probe, &'static str), usize>,
 }
 
-impl Pair {
+impl AuditPair {
     /// The texts of the two responses.
     pub fn texts(&self) -> [String; 2] {
         let text = |i: usize| self.case.responses.get(i).map(|r| r.text.clone());
@@ -83,11 +83,11 @@ impl Pair {
     }
 }
 
-impl Plan {
+impl AuditPlan {
     /// Every pair, with the changes of these probes. `strangers` says for each pair which case has
     /// another image.
     pub fn new(
-        pairs: &[Pair],
+        pairs: &[AuditPair],
         probes: &[Probe],
         strangers: &[Option<Arc<Case>>],
         seed: u64,
@@ -106,7 +106,7 @@ impl Plan {
                     Probe::Identical => {
                         let text = &texts[which];
                         let both = [text.clone(), text.clone()];
-                        plan.add(number, Some(Change::Identical), both, None);
+                        plan.add(number, Some(Perturbation::Identical), both, None);
                     }
                     Probe::Formatting => plan.formatting(number, &texts[which], side),
                     Probe::Image => {
@@ -133,15 +133,15 @@ impl Plan {
     fn add(
         &mut self,
         pair: usize,
-        change: Option<Change>,
+        change: Option<Perturbation>,
         responses: [String; 2],
         side: Option<usize>,
     ) {
-        self.sittings.push(Sitting {
+        self.sittings.push(AuditPass {
             pair,
             change,
             responses,
-            picture: Picture::Own,
+            picture: ImagePerturbation::Own,
             side,
         });
     }
@@ -157,20 +157,31 @@ impl Plan {
             return;
         }
         for (change, made) in [
-            (Change::Bulleted, bulleted(text)),
-            (Change::Lines, lines(text)),
+            (Perturbation::Bulleted, bulleted(text)),
+            (Perturbation::Lines, lines(text)),
         ] {
             let both = beside(made, text.to_owned(), side);
             self.add(pair, Some(change), both, Some(side));
         }
     }
 
-    fn image(&mut self, number: usize, pair: &Pair, texts: &[String; 2], stranger: Option<&Case>) {
+    fn image(
+        &mut self,
+        number: usize,
+        pair: &AuditPair,
+        texts: &[String; 2],
+        stranger: Option<&Case>,
+    ) {
         if pair.case.image.is_none() {
             self.leave_out(Probe::Image, "pairs without an image");
             return;
         }
-        let exchanged = stranger.map(|case| (Change::Exchanged, Picture::Of(case.id.clone())));
+        let exchanged = stranger.map(|case| {
+            (
+                Perturbation::Exchanged,
+                ImagePerturbation::Of(case.id.clone()),
+            )
+        });
         if exchanged.is_none() {
             self.leave_out(
                 Probe::Image,
@@ -178,12 +189,12 @@ impl Plan {
             );
         }
         let shown = [
-            (Change::Blank, Picture::Blank),
-            (Change::Cropped, Picture::Cropped),
-            (Change::Faint, Picture::Faint),
+            (Perturbation::Blank, ImagePerturbation::Blank),
+            (Perturbation::Cropped, ImagePerturbation::Cropped),
+            (Perturbation::Faint, ImagePerturbation::Faint),
         ];
         for (change, picture) in shown.into_iter().chain(exchanged) {
-            self.sittings.push(Sitting {
+            self.sittings.push(AuditPass {
                 pair: number,
                 change: Some(change),
                 responses: texts.clone(),
@@ -208,7 +219,7 @@ impl Plan {
 
     /// `again`: the pair is of the same case as the one before; what is made of the reference would be
     /// the same.
-    fn errors(&mut self, number: usize, pair: &Pair, side: usize, again: bool) {
+    fn errors(&mut self, number: usize, pair: &AuditPair, side: usize, again: bool) {
         if again && pair.case.reference.is_some() {
             return;
         }
@@ -232,7 +243,7 @@ impl Plan {
         }
         if any {
             let both = beside(harmless(&right), right.clone(), side);
-            self.add(number, Some(Change::Harmless), both, Some(side));
+            self.add(number, Some(Perturbation::Harmless), both, Some(side));
         }
     }
 }

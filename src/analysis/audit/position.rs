@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::evidence::Evidence;
 use super::probe::Probe;
-use super::reading::{Reading, Sample, Sign};
-use super::result::{Finding, Measure, Outcome, Unit};
-use crate::analysis::verdicts::{Presented, Verdict};
+use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use crate::analysis::audit::audit_estimate::{AuditEstimate, ClusteredValues, IntervalPosition};
+use crate::analysis::audit::audit_verdicts::AuditVerdicts;
+use crate::analysis::verdicts::{OrderScores, PairVerdict};
 use crate::statistics::{Defined, mean};
 use crate::support::text::plural;
 use acem3_conclusion::compare;
@@ -21,7 +21,7 @@ const FIRST: &str = "first_preferred";
 const TOLERABLE: f64 = 0.10;
 
 /// One presentation of a pair.
-struct Seen<'a> {
+struct Presentation<'a> {
     cluster: &'a str,
     /// How far what was shown first won: 1, ½ or 0.
     first: f64,
@@ -30,10 +30,10 @@ struct Seen<'a> {
 }
 
 /// Looks for a preference for a place.
-pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
+pub(super) fn find(evidence: &AuditVerdicts<'_>) -> Finding {
     let bootstrap = evidence.bootstrap;
-    let flips = Sample::new(evidence.scored().filter_map(|(v, _)| flip(v)));
-    let seen: Vec<Seen<'_>> = evidence
+    let flips = ClusteredValues::new(evidence.scored().filter_map(|(v, _)| flip(v)));
+    let seen: Vec<Presentation<'_>> = evidence
         .scored()
         .flat_map(|(verdict, label)| verdict.orders.iter().map(move |o| see(verdict, o, label)))
         .collect();
@@ -41,43 +41,52 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
         return Finding::not_run(Probe::Position, "the records tell no presentation order");
     }
     let first = first_preferred(evidence);
-    let flips = flips.mean(Unit::Share, bootstrap);
-    let known: Vec<&Seen<'_>> = seen.iter().filter(|s| s.better.is_some()).collect();
+    let flips = flips.mean(MeasureUnit::Share, bootstrap);
+    let known: Vec<&Presentation<'_>> = seen.iter().filter(|s| s.better.is_some()).collect();
     let accuracy = |place: bool| {
-        let hit = |s: &&&Seen<'_>| s.better.filter(|(is, _)| *is == place).map(|(_, won)| won);
+        let hit =
+            |s: &&&Presentation<'_>| s.better.filter(|(is, _)| *is == place).map(|(_, won)| won);
         let values = known.iter().filter_map(|s| Some((s.cluster, hit(&s)?)));
-        Sample::new(values).mean(Unit::Share, bootstrap)
+        ClusteredValues::new(values).mean(MeasureUnit::Share, bootstrap)
     };
     let mut measures = vec![
-        Measure::new(FIRST, "shown first preferred", Unit::Share, first.clone()),
-        Measure::new(
+        AuditMeasure::new(
+            FIRST,
+            "shown first preferred",
+            MeasureUnit::Share,
+            first.clone(),
+        ),
+        AuditMeasure::new(
             FLIP_RATE,
             "verdict flips with the order",
-            Unit::Share,
+            MeasureUnit::Share,
             flips.clone(),
         ),
     ];
     let gap = gap(evidence, &known);
     let (one, two) = (accuracy(true), accuracy(false));
     measures.push(
-        Measure::new(
+        AuditMeasure::new(
             "accuracy_first",
             "accuracy, better one first",
-            Unit::Share,
+            MeasureUnit::Share,
             one,
         )
         .against("better one second", two, None),
     );
-    measures.push(Measure::new(
+    measures.push(AuditMeasure::new(
         GAP,
         "difference of the two",
-        Unit::ShareDifference,
+        MeasureUnit::ShareDifference,
         gap,
     ));
     let sign = first.sign(0.5, TOLERABLE);
     let words = words(&first, sign);
     let flipping = match flips.value {
-        Some(_) => format!("; verdicts flip in {} of pairs", flips.words(Unit::Share)),
+        Some(_) => format!(
+            "; verdicts flip in {} of pairs",
+            flips.words(MeasureUnit::Share)
+        ),
         None => String::new(),
     };
     let mut notes = Vec::new();
@@ -100,42 +109,48 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
 
 /// How often what is shown first is preferred, of the pairs shown in both orders: in one alone, the first place
 /// and the better answer cannot be told apart.
-fn first_preferred(evidence: &Evidence<'_>) -> Reading {
+fn first_preferred(evidence: &AuditVerdicts<'_>) -> AuditEstimate {
     let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
     let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| see(v, o, None)));
-    let first = Sample::new(both.map(|s| (s.cluster, s.first)));
+    let first = ClusteredValues::new(both.map(|s| (s.cluster, s.first)));
     if first.is_empty() {
-        return Reading::undefined("each pair was judged in one order only");
+        return AuditEstimate::undefined("each pair was judged in one order only");
     }
-    first.mean(Unit::Share, evidence.bootstrap)
+    first.mean(MeasureUnit::Share, evidence.bootstrap)
 }
 
-fn words(first: &Reading, sign: Sign) -> String {
-    let told = first.words(Unit::Share);
+fn words(first: &AuditEstimate, sign: IntervalPosition) -> String {
+    let told = first.words(MeasureUnit::Share);
     match sign {
-        Sign::Above => format!("position bias: what is shown first wins {told} of presentations"),
-        Sign::Below => format!("position bias: what is shown last wins, the first only {told}"),
-        Sign::There => format!("no sign of position bias: the first wins {told} of presentations"),
-        Sign::Unclear if first.value.is_none() => {
+        IntervalPosition::Above => {
+            format!("position bias: what is shown first wins {told} of presentations")
+        }
+        IntervalPosition::Below => {
+            format!("position bias: what is shown last wins, the first only {told}")
+        }
+        IntervalPosition::There => {
+            format!("no sign of position bias: the first wins {told} of presentations")
+        }
+        IntervalPosition::Unclear if first.value.is_none() => {
             "whether the place decides is unknown: each pair was judged in one order only"
                 .to_owned()
         }
-        Sign::Unclear => {
+        IntervalPosition::Unclear => {
             format!("too few pairs to tell a position bias: the first wins {told} of presentations")
         }
     }
 }
 
-fn outcome(sign: Sign) -> Outcome {
+fn outcome(sign: IntervalPosition) -> FindingOutcome {
     match sign {
-        Sign::Above | Sign::Below => Outcome::Biased,
-        Sign::There => Outcome::Sound,
-        Sign::Unclear => Outcome::Unclear,
+        IntervalPosition::Above | IntervalPosition::Below => FindingOutcome::Biased,
+        IntervalPosition::There => FindingOutcome::Sound,
+        IntervalPosition::Unclear => FindingOutcome::Unclear,
     }
 }
 
 /// Whether the two orders of a pair disagree, 1 or 0.
-fn flip(verdict: &Verdict) -> Option<(&str, f64)> {
+fn flip(verdict: &PairVerdict) -> Option<(&str, f64)> {
     let [one, two] = &verdict.orders[..] else {
         return None;
     };
@@ -143,7 +158,11 @@ fn flip(verdict: &Verdict) -> Option<(&str, f64)> {
     Some((&verdict.cluster, f64::from(u8::from(flipped))))
 }
 
-fn see<'a>(verdict: &'a Verdict, order: &Presented, label: Option<Ordering>) -> Seen<'a> {
+fn see<'a>(
+    verdict: &'a PairVerdict,
+    order: &OrderScores,
+    label: Option<Ordering>,
+) -> Presentation<'a> {
     let won = compare(order.scores);
     let hit = |wanted: Ordering| match won {
         Ordering::Equal => 0.5,
@@ -155,7 +174,7 @@ fn see<'a>(verdict: &'a Verdict, order: &Presented, label: Option<Ordering>) -> 
         Ordering::Greater
     };
     let better = label.filter(|label| *label != Ordering::Equal);
-    Seen {
+    Presentation {
         cluster: &verdict.cluster,
         first: hit(shown_first),
         better: better.map(|label| (label == shown_first, hit(label))),
@@ -163,27 +182,28 @@ fn see<'a>(verdict: &'a Verdict, order: &Presented, label: Option<Ordering>) -> 
 }
 
 /// The accuracy where the better response is first, less that where it is second.
-fn gap(evidence: &Evidence<'_>, known: &[&Seen<'_>]) -> Reading {
+fn gap(evidence: &AuditVerdicts<'_>, known: &[&Presentation<'_>]) -> AuditEstimate {
     let clusters: Vec<String> = known.iter().map(|s| s.cluster.to_owned()).collect();
     let values = |place: bool| -> Vec<Option<f64>> {
-        let of = |s: &&Seen<'_>| s.better.filter(|(is, _)| *is == place).map(|(_, won)| won);
+        let of =
+            |s: &&Presentation<'_>| s.better.filter(|(is, _)| *is == place).map(|(_, won)| won);
         known.iter().map(of).collect()
     };
     if known.is_empty() {
-        return Reading::undefined("no label says which response is better");
+        return AuditEstimate::undefined("no label says which response is better");
     }
     let (first, second) = (values(true), values(false));
     for (place, values) in [("first", &first), ("second", &second)] {
         if values.iter().flatten().next().is_none() {
             let n = plural(known.len() as u64, "presentation");
-            return Reading::undefined(format!("the better one was {place} in none of {n}"));
+            return AuditEstimate::undefined(format!("the better one was {place} in none of {n}"));
         }
     }
     let difference =
         |weights: &[f64]| -> Defined<f64> { Ok(mean(&first, weights)? - mean(&second, weights)?) };
-    Sample::statistic(
+    ClusteredValues::statistic(
         &clusters,
-        Unit::ShareDifference,
+        MeasureUnit::ShareDifference,
         evidence.bootstrap,
         difference,
     )

@@ -76,8 +76,8 @@ impl Probe {
     }
 
     /// The changes that belong to it, controls last.
-    pub fn changes(self) -> impl Iterator<Item = Change> {
-        Change::ALL
+    pub fn changes(self) -> impl Iterator<Item = Perturbation> {
+        Perturbation::ALL
             .into_iter()
             .filter(move |change| change.probe() == self)
     }
@@ -86,7 +86,7 @@ impl Probe {
 /// What is done to a pair before it is judged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum Perturbation {
     /// Both responses are the same one.
     Identical,
     /// A response as a list, beside itself.
@@ -127,7 +127,7 @@ pub enum Change {
     Harmless,
 }
 
-impl Change {
+impl Perturbation {
     /// All of them.
     pub const ALL: [Self; 19] = [
         Self::Identical,
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_control_is_of_its_probe_and_has_none() {
-        for change in Change::ALL {
+        for change in Perturbation::ALL {
             let Some(control) = change.control() else {
                 continue;
             };
@@ -243,6 +243,6 @@ mod tests {
             .collect();
         assert!(again.iter().all(|probe| probe.changes().count() > 0));
         assert_eq!(Probe::Position.changes().count(), 0);
-        assert_eq!(Change::PlantedScore.key(), "planted_score");
+        assert_eq!(Perturbation::PlantedScore.key(), "planted_score");
     }
 }

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limit::Checked;
 use super::probe::Probe;
-use super::reading::Reading;
-use super::trial::Trial;
+use super::trial::AuditTrial;
+use crate::analysis::audit::audit_estimate::AuditEstimate;
+use crate::analysis::audit::threshold::ThresholdResult;
 
 /// The version of the audit's form. Fields are added, never renamed.
 pub const SCHEMA: u32 = 1;
 
 /// Everything an audit found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Audit {
+pub struct AuditResult {
     /// The version of this form.
     pub schema: u32,
     /// The version of the program.
@@ -42,11 +42,11 @@ pub struct Audit {
     /// What each probe found.
     pub probes: Vec<Finding>,
     /// The thresholds that were asked for.
-    pub limits: Vec<Checked>,
+    pub limits: Vec<ThresholdResult>,
     /// Every changed pair with the verdicts before and after; empty where only verdicts were looked at,
     /// and left out of what is printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trials: Vec<Trial>,
+    pub trials: Vec<AuditTrial>,
 }
 
 /// What one probe found.
@@ -55,11 +55,11 @@ pub struct Finding {
     /// The probe.
     pub probe: Probe,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: FindingOutcome,
     /// The finding in one line of words; for a probe that did not run, why.
     pub words: String,
     /// The figures.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<AuditMeasure>,
     /// What was left out, and why.
     pub notes: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub struct Finding {
 /// How a probe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum FindingOutcome {
     /// Nothing wrong was found, by enough cases to have found it.
     Sound,
     /// Something wrong was found.
@@ -80,30 +80,30 @@ pub enum Outcome {
 
 /// A figure, its control, and what it is beyond the control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
+pub struct AuditMeasure {
     /// Its name in files.
     pub key: String,
     /// Its name in tables.
     pub title: String,
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// The figure.
-    pub reading: Reading,
+    pub reading: AuditEstimate,
     /// The same figure of the control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control: Option<Reading>,
+    pub control: Option<AuditEstimate>,
     /// What the control is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_title: Option<String>,
     /// The figure less the control's, pair by pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beyond: Option<Reading>,
+    pub beyond: Option<AuditEstimate>,
 }
 
 /// What a figure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum MeasureUnit {
     /// A part of all, 0 to 1; shown in percent.
     Share,
     /// A difference of two shares; shown in percentage points.
@@ -114,7 +114,7 @@ pub enum Unit {
     LogOdds,
 }
 
-impl Outcome {
+impl FindingOutcome {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ impl Finding {
     pub fn not_run(probe: Probe, why: impl Into<String>) -> Self {
         Self {
             probe,
-            outcome: Outcome::NotRun,
+            outcome: FindingOutcome::NotRun,
             words: format!("not run: {}", why.into()),
             measures: Vec::new(),
             notes: Vec::new(),
@@ -139,14 +139,14 @@ impl Finding {
     }
 
     /// A figure by its name.
-    pub fn measure(&self, key: &str) -> Option<&Measure> {
+    pub fn measure(&self, key: &str) -> Option<&AuditMeasure> {
         self.measures.iter().find(|measure| measure.key == key)
     }
 }
 
-impl Measure {
+impl AuditMeasure {
     /// A figure without control.
-    pub fn new(key: &str, title: &str, unit: Unit, reading: Reading) -> Self {
+    pub fn new(key: &str, title: &str, unit: MeasureUnit, reading: AuditEstimate) -> Self {
         Self {
             key: key.to_owned(),
             title: title.to_owned(),
@@ -160,7 +160,12 @@ impl Measure {
 
     /// The same beside its control.
     #[must_use]
-    pub fn against(self, title: &str, control: Reading, beyond: Option<Reading>) -> Self {
+    pub fn against(
+        self,
+        title: &str,
+        control: AuditEstimate,
+        beyond: Option<AuditEstimate>,
+    ) -> Self {
         Self {
             control: Some(control),
             control_title: Some(title.to_owned()),
@@ -170,12 +175,12 @@ impl Measure {
     }
 
     /// What it comes to: beyond its control, where that is known.
-    pub fn net(&self) -> &Reading {
+    pub fn net(&self) -> &AuditEstimate {
         self.beyond.as_ref().unwrap_or(&self.reading)
     }
 }
 
-impl Audit {
+impl AuditResult {
     /// What a probe found.
     pub fn finding(&self, probe: Probe) -> Option<&Finding> {
         self.probes.iter().find(|finding| finding.probe == probe)

@@ -3,16 +3,16 @@
 use acem3_experts::Aspect;
 use serde::{Deserialize, Serialize};
 
-use super::picture::Picture;
-use super::probe::Change;
+use super::probe::Perturbation;
+use crate::analysis::audit::image_perturbation::ImagePerturbation;
 use crate::judging::judge::Unscored;
-use crate::judging::judge::judgement::{Judgement, Order};
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
 
 /// One changed pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
+pub struct AuditTrial {
     /// What was changed.
-    pub change: Change,
+    pub change: Perturbation,
     /// The id of the case.
     pub case: String,
     /// The two models whose pair was changed.
@@ -22,13 +22,13 @@ pub struct Trial {
     /// The two answers that were judged.
     pub responses: [String; 2],
     /// The image that was shown.
-    pub picture: Picture,
+    pub picture: ImagePerturbation,
     /// Which of the two answers was changed, from 0; `None` where both or neither.
     pub side: Option<usize>,
     /// The verdict on the pair as it was; `None` where it is unscored.
-    pub before: Option<Marks>,
+    pub before: Option<VerdictScores>,
     /// The verdict on the changed pair; `None` where it is unscored.
-    pub after: Option<Marks>,
+    pub after: Option<VerdictScores>,
     /// Why the changed pair has no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unscored: Option<Unscored>,
@@ -36,9 +36,9 @@ pub struct Trial {
 
 /// A verdict, as far as an audit compares it. Each pair of values is in the order of the answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Marks {
+pub struct VerdictScores {
     /// Which answer is better.
-    pub order: Order,
+    pub order: PairOrder,
     /// The final scores, 0 to 5.
     pub scores: [f64; 2],
     /// The expected final scores.
@@ -49,9 +49,9 @@ pub struct Marks {
     pub presentations: Vec<[f64; 2]>,
 }
 
-impl Marks {
+impl VerdictScores {
     /// What an audit compares of a judgement.
-    pub fn of(judgement: &Judgement) -> Self {
+    pub fn of(judgement: &RecordedVerdict) -> Self {
         let (mut sum, mut n) = ([0.0; 2], 0.0);
         let aspects = judgement.orders.iter().flat_map(|order| &order.aspects);
         for (_, criteria) in aspects.filter(|(aspect, _)| **aspect == Aspect::MedicalKnowledge) {
@@ -83,9 +83,9 @@ impl Marks {
     }
 }
 
-impl Trial {
+impl AuditTrial {
     /// Both verdicts, where there are both.
-    pub fn both(&self) -> Option<(&Marks, &Marks)> {
+    pub fn both(&self) -> Option<(&VerdictScores, &VerdictScores)> {
         Some((self.before.as_ref()?, self.after.as_ref()?))
     }
 }

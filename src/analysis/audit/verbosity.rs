@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use acem3_conclusion::compare;
 
-use super::evidence::Evidence;
 use super::probe::Probe;
-use super::reading::{Reading, Sample, Sign};
-use super::result::{Finding, Measure, Outcome, Unit};
-use crate::analysis::verdicts::Verdict;
-use crate::data::labels::Target;
-use crate::statistics::{Clusters, Defined, Logistic, Observation, Undefined};
+use super::result::{AuditMeasure, Finding, FindingOutcome, MeasureUnit};
+use crate::analysis::audit::audit_estimate::{AuditEstimate, ClusteredValues, IntervalPosition};
+use crate::analysis::audit::audit_verdicts::AuditVerdicts;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
+use crate::statistics::{Clusters, Defined, Logistic, LogisticObservation, Undefined};
 
 /// The name of the judge's preference for the longer less the labels', in files.
 pub(super) const GAP: &str = "longer_gap";
@@ -30,9 +30,9 @@ const EFFECT: &str = "length_effect";
 const TOLERABLE: f64 = 0.10;
 
 /// Looks for a preference for length.
-pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
+pub(super) fn find(evidence: &AuditVerdicts<'_>) -> Finding {
     let bootstrap = evidence.bootstrap;
-    let unequal: Vec<(&Verdict, Option<Ordering>)> = evidence
+    let unequal: Vec<(&PairVerdict, Option<Ordering>)> = evidence
         .scored()
         .filter(|(verdict, _)| verdict.words[0] != verdict.words[1])
         .collect();
@@ -40,46 +40,48 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
         let why = "the two answers of every pair are as long as each other";
         return Finding::not_run(Probe::Verbosity, why);
     }
-    let judged = |v: &Verdict| Some(longer_won(v, v.order(Target::Final)?));
+    let judged = |v: &PairVerdict| Some(longer_won(v, v.order(ScoreTarget::Final)?));
     let all = unequal
         .iter()
         .filter_map(|(v, _)| Some((v.cluster.as_str(), judged(v)?)));
-    let all = Sample::new(all).mean(Unit::Share, bootstrap);
+    let all = ClusteredValues::new(all).mean(MeasureUnit::Share, bootstrap);
     let labelled: Vec<(&str, f64, f64)> = unequal
         .iter()
         .filter_map(|(v, label)| Some((v.cluster.as_str(), judged(v)?, longer_won(v, (*label)?))))
         .collect();
     let of = |unit, value: fn(&(&str, f64, f64)) -> f64| {
         let values = labelled.iter().map(|entry| (entry.0, value(entry)));
-        Sample::new(values).mean(unit, bootstrap)
+        ClusteredValues::new(values).mean(unit, bootstrap)
     };
-    let mut measures = vec![Measure::new(
+    let mut measures = vec![AuditMeasure::new(
         LONGER,
         "longer preferred",
-        Unit::Share,
+        MeasureUnit::Share,
         all.clone(),
     )];
     let gap = if labelled.is_empty() {
-        Reading::undefined("no label says which response is better")
+        AuditEstimate::undefined("no label says which response is better")
     } else {
-        let on_labelled = of(Unit::Share, |(_, judge, _)| *judge);
-        let people = of(Unit::Share, |(_, _, label)| *label);
-        let gap = of(Unit::ShareDifference, |(_, judge, label)| judge - label);
+        let on_labelled = of(MeasureUnit::Share, |(_, judge, _)| *judge);
+        let people = of(MeasureUnit::Share, |(_, _, label)| *label);
+        let gap = of(MeasureUnit::ShareDifference, |(_, judge, label)| {
+            judge - label
+        });
         measures.push(
-            Measure::new(
+            AuditMeasure::new(
                 "longer_labelled",
                 "  where labelled",
-                Unit::Share,
+                MeasureUnit::Share,
                 on_labelled,
             )
             .against("labels", people, Some(gap.clone())),
         );
         gap
     };
-    measures.push(Measure::new(
+    measures.push(AuditMeasure::new(
         GAP,
         "judge less labels",
-        Unit::ShareDifference,
+        MeasureUnit::ShareDifference,
         gap.clone(),
     ));
     let mut notes = Vec::new();
@@ -99,42 +101,46 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Finding {
     }
 }
 
-fn conclude(all: &Reading, gap: &Reading, unlabelled: bool) -> (Outcome, String) {
-    let told = all.words(Unit::Share);
+fn conclude(
+    all: &AuditEstimate,
+    gap: &AuditEstimate,
+    unlabelled: bool,
+) -> (FindingOutcome, String) {
+    let told = all.words(MeasureUnit::Share);
     if unlabelled {
         let words = format!("the longer answer wins {told}; no labels say whether it should");
-        return (Outcome::Unclear, words);
+        return (FindingOutcome::Unclear, words);
     }
-    let beyond = gap.words(Unit::ShareDifference);
+    let beyond = gap.words(MeasureUnit::ShareDifference);
     match gap.sign(0.0, TOLERABLE) {
-        Sign::Above => {
+        IntervalPosition::Above => {
             let words = format!(
                 "verbosity bias: the longer answer wins more often than by the labels, by {beyond}"
             );
-            (Outcome::Biased, words)
+            (FindingOutcome::Biased, words)
         }
-        Sign::Below => {
+        IntervalPosition::Below => {
             let words = format!(
                 "bias for brevity: the longer answer wins less often than by the labels, {beyond}"
             );
-            (Outcome::Biased, words)
+            (FindingOutcome::Biased, words)
         }
-        Sign::There => {
+        IntervalPosition::There => {
             let words = format!(
                 "no sign of verbosity bias: the longer answer wins {told}; judge less labels {beyond}"
             );
-            (Outcome::Sound, words)
+            (FindingOutcome::Sound, words)
         }
-        Sign::Unclear => {
+        IntervalPosition::Unclear => {
             let words =
                 format!("too few pairs to tell a verbosity bias: judge less labels {beyond}");
-            (Outcome::Unclear, words)
+            (FindingOutcome::Unclear, words)
         }
     }
 }
 
 /// How far the longer response won: 1, ½ or 0.
-fn longer_won(verdict: &Verdict, order: Ordering) -> f64 {
+fn longer_won(verdict: &PairVerdict, order: Ordering) -> f64 {
     let [a, b] = verdict.words;
     match order {
         Ordering::Equal => 0.5,
@@ -143,23 +149,23 @@ fn longer_won(verdict: &Verdict, order: Ordering) -> f64 {
 }
 
 /// Pairs as a logistic model sees them, equal ones held once.
-struct Pairs {
+struct LengthPairs {
     models: Vec<String>,
     /// The distinct ones; the last feature is the length's.
-    distinct: Vec<Observation>,
+    distinct: Vec<LogisticObservation>,
     /// Which of them each pair is.
     of: Vec<usize>,
     /// What is drawn as a whole.
     clusters: Vec<String>,
 }
 
-impl Pairs {
-    fn of(evidence: &Evidence<'_>) -> Option<Self> {
-        let scored: Vec<(&Verdict, Ordering)> = evidence
+impl LengthPairs {
+    fn of(evidence: &AuditVerdicts<'_>) -> Option<Self> {
+        let scored: Vec<(&PairVerdict, Ordering)> = evidence
             .scored()
-            .filter_map(|(v, _)| Some((v, v.order(Target::Final)?)))
+            .filter_map(|(v, _)| Some((v, v.order(ScoreTarget::Final)?)))
             .collect();
-        let longer = |v: &Verdict| v.words[0] as f64 - v.words[1] as f64;
+        let longer = |v: &PairVerdict| v.words[0] as f64 - v.words[1] as f64;
         let n = scored.len() as f64;
         let mean = scored.iter().map(|(v, _)| longer(v)).sum::<f64>() / n;
         let squares = scored.iter().map(|(v, _)| (longer(v) - mean).powi(2));
@@ -198,7 +204,9 @@ impl Pairs {
                     Ordering::Equal => 0.5,
                     Ordering::Less => 0.0,
                 };
-                pairs.distinct.push(Observation { features, outcome });
+                pairs
+                    .distinct
+                    .push(LogisticObservation { features, outcome });
             }
             pairs.of.push(place);
         }
@@ -245,8 +253,8 @@ impl Pairs {
 }
 
 /// The effect of length, and each model's win rate with and without it.
-fn controlled(evidence: &Evidence<'_>, notes: &mut Vec<String>) -> Vec<Measure> {
-    let Some(pairs) = Pairs::of(evidence) else {
+fn controlled(evidence: &AuditVerdicts<'_>, notes: &mut Vec<String>) -> Vec<AuditMeasure> {
+    let Some(pairs) = LengthPairs::of(evidence) else {
         notes.push("win rates at equal length: all differences of length are the same".to_owned());
         return Vec::new();
     };
@@ -273,19 +281,19 @@ fn controlled(evidence: &Evidence<'_>, notes: &mut Vec<String>) -> Vec<Measure> 
             .iter()
             .filter_map(|draw| draw.get(place).copied())
             .collect();
-        Reading::drawn(value, of, &clusters, unit)
+        AuditEstimate::drawn(value, of, &clusters, unit)
     };
-    let effect = reading(0, Unit::LogOdds);
-    let mut measures = vec![Measure::new(
+    let effect = reading(0, MeasureUnit::LogOdds);
+    let mut measures = vec![AuditMeasure::new(
         EFFECT,
         "log-odds of a longer answer",
-        Unit::LogOdds,
+        MeasureUnit::LogOdds,
         effect,
     )];
     for (place, model) in pairs.models.iter().enumerate() {
         let raw = evidence.scored().filter_map(|(v, _)| {
             let side = v.pair.iter().position(|m| m == model)?;
-            let scores = v.scores.as_ref()?.get(&Target::Final)?;
+            let scores = v.scores.as_ref()?.get(&ScoreTarget::Final)?;
             let won = match (compare(*scores), side) {
                 (Ordering::Equal, _) => 0.5,
                 (Ordering::Greater, 0) | (Ordering::Less, 1) => 1.0,
@@ -293,13 +301,13 @@ fn controlled(evidence: &Evidence<'_>, notes: &mut Vec<String>) -> Vec<Measure> 
             };
             Some((v.cluster.as_str(), won))
         });
-        let raw = Sample::new(raw).mean(Unit::Share, evidence.bootstrap);
+        let raw = ClusteredValues::new(raw).mean(MeasureUnit::Share, evidence.bootstrap);
         let title = format!("win rate at equal length: {model}");
-        let measure = Measure::new(
+        let measure = AuditMeasure::new(
             &format!("length_controlled_win_rate:{model}"),
             &title,
-            Unit::Share,
-            reading(place + 1, Unit::Share),
+            MeasureUnit::Share,
+            reading(place + 1, MeasureUnit::Share),
         );
         measures.push(measure.against("as it is", raw, None));
     }

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::file::{Calibration, Fitted};
+use super::file::{Calibration, FittedMap};
 use super::fit::{grid, rounded};
-use crate::analysis::verdicts::{Verdict, Verdicts};
-use crate::data::labels::Target;
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::ScoreTarget;
 use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, interval, mean};
 
 /// The mean score of one model on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ModelMean {
+pub struct CalibratedMean {
     /// The model.
     pub model: String,
     /// What is scored.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Scores: each response as often as it was judged.
     pub n: usize,
     /// The part of its pairs that has a verdict.
@@ -32,7 +32,7 @@ pub struct ModelMean {
 
 /// One model's scores on one target.
 #[derive(Default)]
-struct Given<'a> {
+struct TargetScores<'a> {
     scores: Vec<f64>,
     clusters: Vec<&'a str>,
     pairs: usize,
@@ -43,8 +43,8 @@ pub fn means(
     calibration: &Calibration,
     verdicts: &Verdicts,
     bootstrap: Bootstrap,
-) -> Vec<ModelMean> {
-    let mut all: BTreeMap<(Target, &str), Given<'_>> = BTreeMap::new();
+) -> Vec<CalibratedMean> {
+    let mut all: BTreeMap<(ScoreTarget, &str), TargetScores<'_>> = BTreeMap::new();
     for verdict in &verdicts.pairs {
         for (side, model) in verdict.pair.iter().enumerate() {
             for target in calibration.targets.keys() {
@@ -58,20 +58,20 @@ pub fn means(
             }
         }
     }
-    let mean = |((target, model), scores): ((Target, &str), Given<'_>)| {
+    let mean = |((target, model), scores): ((ScoreTarget, &str), TargetScores<'_>)| {
         let fitted = calibration.targets.get(&target)?;
         scores.mean(model, target, (fitted, bootstrap))
     };
     all.into_iter().filter_map(mean).collect()
 }
 
-impl Given<'_> {
+impl TargetScores<'_> {
     fn mean(
         &self,
         model: &str,
-        target: Target,
-        (fitted, bootstrap): (&Fitted, Bootstrap),
-    ) -> Option<ModelMean> {
+        target: ScoreTarget,
+        (fitted, bootstrap): (&FittedMap, Bootstrap),
+    ) -> Option<CalibratedMean> {
         let once = vec![1.0; self.scores.len()];
         let present: Vec<Option<f64>> = self.scores.iter().copied().map(Some).collect();
         let map = |s: &f64| Some(fitted.curve.at(*s));
@@ -91,7 +91,7 @@ impl Given<'_> {
             };
             mean(by, weights)
         });
-        Some(ModelMean {
+        Some(CalibratedMean {
             model: model.to_owned(),
             target,
             n: self.scores.len(),
@@ -112,7 +112,7 @@ fn on_grid(values: &[f64]) -> Isotonic {
 
 impl Calibration {
     /// What is added to a record: the mapped scores by target.
-    pub fn mapped(&self, verdict: &Verdict) -> Option<Value> {
+    pub fn mapped(&self, verdict: &PairVerdict) -> Option<Value> {
         let scores = verdict.scores.as_ref()?;
         let mut mapped = Map::new();
         for (target, fitted) in &self.targets {

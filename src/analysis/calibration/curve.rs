@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Defined, Isotonic, Line};
+use crate::statistics::{Defined, Isotonic, LinearFit};
 
 /// How a map is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -21,7 +21,7 @@ pub enum Curve {
     /// A curve that never falls.
     Isotonic(Isotonic),
     /// A straight line.
-    Linear(Line),
+    Linear(LinearFit),
 }
 
 impl Curve {
@@ -33,7 +33,7 @@ impl Curve {
     pub fn fit(method: Method, scores: &[f64], labels: &[f64], weights: &[f64]) -> Defined<Self> {
         match method {
             Method::Isotonic => Isotonic::fit(scores, labels, weights).map(Self::Isotonic),
-            Method::Linear => Line::fit(scores, labels, weights).map(Self::Linear),
+            Method::Linear => LinearFit::fit(scores, labels, weights).map(Self::Linear),
         }
     }
 

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, Method};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 use crate::statistics::Reliability;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 
 /// The version of this form.
 const SCHEMA: u32 = 1;
@@ -33,15 +33,15 @@ pub struct Calibration {
     /// How many raters gave them.
     pub raters: usize,
     /// The maps.
-    pub targets: BTreeMap<Target, Fitted>,
+    pub targets: BTreeMap<ScoreTarget, FittedMap>,
     /// What could not be fitted, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left_out: BTreeMap<Target, String>,
+    pub left_out: BTreeMap<ScoreTarget, String>,
 }
 
 /// The map of one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fitted {
+pub struct FittedMap {
     /// The map.
     pub curve: Curve,
     /// Labelled responses it was fitted on.
@@ -49,9 +49,9 @@ pub struct Fitted {
     /// The images they are about.
     pub images: usize,
     /// How the scores agree with the labels as they are.
-    pub before: Quality,
+    pub before: CalibrationQuality,
     /// The same of mapped scores, each by a map that was fitted without its image.
-    pub after: Quality,
+    pub after: CalibrationQuality,
     /// The map refitted on draws of whole images: its values at 0, ¼, ½, … 5. What is not known of the map
     /// for want of labels is in their spread.
     pub draws: Vec<Vec<f64>>,
@@ -59,7 +59,7 @@ pub struct Fitted {
 
 /// How scores agree with labels, in points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Quality {
+pub struct CalibrationQuality {
     /// The mean absolute error.
     pub error: f64,
     /// Its 95 % interval.
@@ -101,7 +101,7 @@ impl Calibration {
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).context("cannot write a calibration")?;
-        whole_file::write(path, (text + "\n").as_bytes())
+        atomic_file::write(path, (text + "\n").as_bytes())
     }
 
     /// The version of the form it is written in.

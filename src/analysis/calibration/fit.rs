@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 
 use super::curve::{Curve, Method};
-use super::file::{Calibration, Fitted, Quality};
-use crate::analysis::agreement::{TargetUnits, Units};
-use crate::analysis::verdicts::{ScoreKind, Verdict, Verdicts};
+use super::file::{Calibration, CalibrationQuality, FittedMap};
+use crate::analysis::agreement::{LabelledUnits, TargetUnits};
+use crate::analysis::verdicts::{PairVerdict, ScoreKind, Verdicts};
 use crate::statistics::{
-    Bootstrap, Cells, Clusters, Defined, Side, Undefined, bias, interval, mean_absolute,
-    reliability,
+    Bootstrap, Clusters, ContingencyCells, Defined, RatingColumn, Undefined, bias, interval,
+    mean_absolute, reliability,
 };
 
 /// A map wants so many labelled responses at least.
@@ -20,7 +20,7 @@ const KEPT: usize = 100;
 
 /// How maps are fitted.
 #[derive(Clone, Copy, Debug)]
-pub struct Fitting {
+pub struct FitConfig {
     /// Which scores are mapped.
     pub scores: ScoreKind,
     /// The form of the maps.
@@ -32,7 +32,7 @@ pub struct Fitting {
 }
 
 /// Scores and labels of the same responses.
-struct Labelled {
+struct ScoreLabelPairs {
     scores: Vec<f64>,
     labels: Vec<f64>,
     clusters: Clusters,
@@ -45,13 +45,13 @@ struct Labelled {
 /// If none has enough of them.
 pub fn fit(
     verdicts: &Verdicts,
-    units: &Units,
+    units: &LabelledUnits,
     labels: String,
-    fitting: &Fitting,
+    fitting: &FitConfig,
 ) -> Result<Calibration> {
     let (mut targets, mut left_out) = (BTreeMap::new(), BTreeMap::new());
     for (target, of) in &units.targets {
-        let fitted = Labelled::new(of, &verdicts.pairs).and_then(|l| l.fit(fitting));
+        let fitted = ScoreLabelPairs::new(of, &verdicts.pairs).and_then(|l| l.fit(fitting));
         match fitted {
             Ok(fitted) => {
                 targets.insert(*target, fitted);
@@ -85,8 +85,8 @@ pub fn fit(
     })
 }
 
-impl Labelled {
-    fn new(units: &TargetUnits, verdicts: &[Verdict]) -> Defined<Self> {
+impl ScoreLabelPairs {
+    fn new(units: &TargetUnits, verdicts: &[PairVerdict]) -> Defined<Self> {
         let judged = units.responses.iter().filter_map(|unit| {
             let cluster = verdicts.get(unit.verdict)?.cluster.as_str();
             Some((cluster, unit.judge?, unit.label(None)?))
@@ -106,7 +106,7 @@ impl Labelled {
         })
     }
 
-    fn fit(&self, fitting: &Fitting) -> Defined<Fitted> {
+    fn fit(&self, fitting: &FitConfig) -> Defined<FittedMap> {
         if self.clusters.count() < fitting.folds {
             return Err(Undefined::TooFew {
                 what: "images",
@@ -114,7 +114,10 @@ impl Labelled {
                 needed: fitting.folds,
             });
         }
-        for (side, values) in [(Side::First, &self.scores), (Side::Second, &self.labels)] {
+        for (side, values) in [
+            (RatingColumn::First, &self.scores),
+            (RatingColumn::Second, &self.labels),
+        ] {
             // A map to or from one value says nothing of any other.
             if values.iter().all(|v| Some(v) == values.first()) {
                 return Err(Undefined::Constant(side));
@@ -130,7 +133,7 @@ impl Labelled {
             self.curve(fitting.method, weights)
         });
         let on_grid = |curve: Curve| grid().map(|x| rounded(curve.at(x))).collect();
-        Ok(Fitted {
+        Ok(FittedMap {
             before: self.quality(&self.scores, fitting.bootstrap)?,
             after: self.quality(&self.held_out(fitting)?, fitting.bootstrap)?,
             n: self.scores.len(),
@@ -145,7 +148,7 @@ impl Labelled {
     }
 
     /// Every score mapped by what the other folds fit.
-    fn held_out(&self, fitting: &Fitting) -> Defined<Vec<f64>> {
+    fn held_out(&self, fitting: &FitConfig) -> Defined<Vec<f64>> {
         let folds = self.clusters.folds(fitting.folds, fitting.bootstrap.seed);
         let mut mapped = self.scores.clone();
         for fold in 0..fitting.folds {
@@ -160,8 +163,8 @@ impl Labelled {
         Ok(mapped)
     }
 
-    fn quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<Quality> {
-        let cells = Cells::new(scores, &self.labels)?;
+    fn quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<CalibrationQuality> {
+        let cells = ContingencyCells::new(scores, &self.labels)?;
         let draws = bootstrap.draw(&self.clusters, |weights| {
             let table = cells.drawn(weights);
             (mean_absolute(&table), bias(&table))
@@ -170,7 +173,7 @@ impl Labelled {
         // Scores of two presentations are halves: each has a bin about it.
         let between = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
         let edges: Vec<f64> = [0.0].into_iter().chain(between).chain([5.0]).collect();
-        Ok(Quality {
+        Ok(CalibrationQuality {
             error: mean_absolute(&cells.table())?,
             error_interval: interval(errors, &self.clusters).ok(),
             bias: bias(&cells.table())?,

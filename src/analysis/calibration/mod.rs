@@ -7,10 +7,10 @@ mod apply;
 mod curve;
 mod file;
 mod fit;
-mod text;
+mod tables;
 
-pub use apply::{ModelMean, means};
+pub(crate) use crate::analysis::calibration::tables::of_means;
+pub use apply::{CalibratedMean, means};
 pub use curve::{Curve, Method};
-pub use file::{Calibration, Fitted, Quality};
-pub use fit::{Fitting, fit};
-pub(crate) use text::of_means;
+pub use file::{Calibration, CalibrationQuality, FittedMap};
+pub use fit::{FitConfig, fit};

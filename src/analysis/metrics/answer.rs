@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::closed::is_closed;
-use crate::data::cases::{Case, Entry, ImageSource, Problem, Source};
+use crate::data::cases::{Case, CaseResult, CaseSource, ImageSource, InputProblem};
 use crate::support::digest::Digest;
 
 /// One model's answer to one case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct MetricAnswer {
     /// The case's id.
     pub case: String,
     /// The case's line or row, counted from one.
@@ -27,7 +27,7 @@ pub struct Answer {
 
 /// An answer that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingAnswer {
     /// The case's id, where it could be read.
     pub case: Option<String>,
     /// The case's line or row, counted from one.
@@ -40,32 +40,32 @@ pub struct Missing {
 
 /// What a source holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Collected {
+pub struct AnswerSet {
     /// The answers, in the order of the source.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<MetricAnswer>,
     /// The answers that should be there.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingAnswer>,
     /// How many cases could be read.
     pub cases: u64,
     /// Why lines could not be read of which nobody knows whose answers are lost by it.
     pub unreadable: Vec<String>,
 }
 
-impl Collected {
+impl AnswerSet {
     /// Reads the cases of a source, `limit` of them at most.
-    pub fn of_source(source: &mut Source, limit: Option<u64>) -> Self {
+    pub fn of_source(source: &mut CaseSource, limit: Option<u64>) -> Self {
         let mut found = Self::default();
         let mut read = 0;
         while limit.is_none_or(|limit| read < limit)
             && let Some(entry) = source.next()
         {
-            read += u64::from(entry.as_ref().map_or_else(Problem::is_case, |_| true));
+            read += u64::from(entry.as_ref().map_or_else(InputProblem::is_case, |_| true));
             found.add(entry);
         }
         found
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, entry: CaseResult) {
         match entry {
             Ok(case) => self.add_case(case),
             Err(problem) => {
@@ -74,12 +74,13 @@ impl Collected {
                 if models.is_empty() {
                     self.unreadable.push(problem.to_string());
                 }
-                self.missing.extend(models.iter().map(|model| Missing {
-                    case: problem.id.clone(),
-                    line: problem.line,
-                    model: (*model).to_owned(),
-                    message: problem.message.clone(),
-                }));
+                self.missing
+                    .extend(models.iter().map(|model| MissingAnswer {
+                        case: problem.id.clone(),
+                        line: problem.line,
+                        model: (*model).to_owned(),
+                        message: problem.message.clone(),
+                    }));
             }
         }
     }
@@ -95,7 +96,7 @@ impl Collected {
             None => format!("case {}", case.id),
         };
         self.answers
-            .extend(case.responses.into_iter().map(|response| Answer {
+            .extend(case.responses.into_iter().map(|response| MetricAnswer {
                 case: case.id.clone(),
                 line: case.line,
                 model: response.model,

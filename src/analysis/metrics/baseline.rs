@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::overlap::Agreement;
+use super::overlap::PrecisionRecall;
 
 /// Reads the row of a layer from a file in bert-score's form: `LAYER,P,R,F`, as in its folder
 /// `rescale_baseline`.
-pub(super) fn read(path: &Path, layer: usize) -> Result<Agreement> {
+pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
     let file = || format!("--bert-baseline {}", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(file)?;
     let head = reader.headers().with_context(file)?.clone();
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<Agreement> {
                 "{}: layer {layer} has {of:?}, expected numbers below 1",
                 file()
             );
-            return Ok(Agreement {
+            return Ok(PrecisionRecall {
                 precision,
                 recall,
                 f1,
@@ -43,9 +43,9 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<Agreement> {
 }
 
 /// A score as its distance from the baseline, 1 staying 1.
-pub(super) fn rescaled(score: Agreement, baseline: Agreement) -> Agreement {
+pub(super) fn rescaled(score: PrecisionRecall, baseline: PrecisionRecall) -> PrecisionRecall {
     let rescale = |score: f64, base: f64| (score - base) / (1.0 - base);
-    Agreement {
+    PrecisionRecall {
         precision: rescale(score.precision, baseline.precision),
         recall: rescale(score.recall, baseline.recall),
         f1: rescale(score.f1, baseline.f1),

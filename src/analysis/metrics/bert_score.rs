@@ -7,9 +7,9 @@ use anyhow::Result;
 use candle::{D, Device, IndexOp, Tensor};
 
 use super::batches::batches;
-use super::idf::Weights;
+use super::idf::TokenWeights;
 use super::model::{Bert, Encoded};
-use super::overlap::Agreement;
+use super::overlap::PrecisionRecall;
 
 /// Pairs whose states are held at once.
 const WINDOW: usize = 256;
@@ -18,9 +18,9 @@ const EMPTY: usize = 2;
 
 /// What `BERTScore` gives for a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Likeness {
+pub(super) enum BertScore {
     /// Precision, recall and F1.
-    Found(Agreement),
+    Found(PrecisionRecall),
     /// The reference has no token.
     NoWords,
     /// The tokens of one side weigh nothing.
@@ -36,7 +36,7 @@ pub(super) fn scores(
     rare: &[&str],
     batch: usize,
     progress: &mut dyn FnMut(usize),
-) -> Result<(Vec<Likeness>, u64)> {
+) -> Result<(Vec<BertScore>, u64)> {
     let mut known: HashMap<&str, Encoded> = HashMap::new();
     for text in pairs.iter().flatten().chain(rare) {
         if !known.contains_key(text) {
@@ -50,9 +50,9 @@ pub(super) fn scores(
             .map_or(&[][..], |encoded| encoded.ids.as_slice())
     };
     let weights = if rare.is_empty() {
-        Weights::Equal(bert.tokens.marks)
+        TokenWeights::Equal(bert.tokens.marks)
     } else {
-        Weights::rare(rare.iter().map(|text| ids(text)))
+        TokenWeights::rare(rare.iter().map(|text| ids(text)))
     };
     let mut found = Vec::with_capacity(pairs.len());
     for window in pairs.chunks(WINDOW) {
@@ -92,16 +92,16 @@ fn states<'a, 'b: 'a>(
 /// How alike the tokens of answer and reference are.
 fn likeness(
     [answer, reference]: [(&[u32], Option<&Tensor>); 2],
-    weights: &Weights,
-) -> Result<Likeness> {
+    weights: &TokenWeights,
+) -> Result<BertScore> {
     if reference.0.len() <= EMPTY {
-        return Ok(Likeness::NoWords);
+        return Ok(BertScore::NoWords);
     }
     let (Some(said), Some(wanted)) = (answer.1, reference.1) else {
-        return Ok(Likeness::NoWords);
+        return Ok(BertScore::NoWords);
     };
     if answer.0.len() <= EMPTY {
-        return Ok(Likeness::Found(Agreement::default()));
+        return Ok(BertScore::Found(PrecisionRecall::default()));
     }
     let alike = said.matmul(&wanted.t()?)?; // (answer's tokens, reference's tokens)
     let mean = |tokens: &[u32], best: Vec<f32>| {
@@ -116,7 +116,9 @@ fn likeness(
     let precision = mean(answer.0, alike.max(1)?.to_vec1()?);
     let recall = mean(reference.0, alike.max(0)?.to_vec1()?);
     Ok(match (precision, recall) {
-        (Some(precision), Some(recall)) => Likeness::Found(Agreement::between(precision, recall)),
-        _ => Likeness::NoWeight,
+        (Some(precision), Some(recall)) => {
+            BertScore::Found(PrecisionRecall::between(precision, recall))
+        }
+        _ => BertScore::NoWeight,
     })
 }

@@ -3,7 +3,7 @@
 
 use std::iter::Sum;
 
-use super::overlap::Pair;
+use super::overlap::WordOverlap;
 
 /// The longest runs that are counted.
 pub(super) const ORDERS: usize = 4;
@@ -23,7 +23,7 @@ pub struct BleuCounts {
 
 impl BleuCounts {
     /// The counts of one answer.
-    pub fn of(pair: &Pair) -> Self {
+    pub fn of(pair: &WordOverlap) -> Self {
         let (answer, reference) = (pair.answer.len(), pair.reference.len());
         let mut counts = Self {
             answer: answer as u64,
@@ -116,7 +116,7 @@ mod tests {
 
     fn counts(answer: &str, reference: &str) -> BleuCounts {
         let split = |text| str::split_whitespace(text).collect::<Vec<_>>();
-        BleuCounts::of(&Pair::new(&split(answer), &split(reference)))
+        BleuCounts::of(&WordOverlap::new(&split(answer), &split(reference)))
     }
 
     #[test]

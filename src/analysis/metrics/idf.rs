@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The weights of tokens in `BERTScore`.
 #[derive(Clone, Debug)]
-pub(super) enum Weights {
+pub(super) enum TokenWeights {
     /// Every token the same, but for the marks around a text, which weigh nothing.
     Equal([u32; 2]),
     /// By how many references have the token (`get_idf_dict` in bert-score's `utils.py`).
@@ -16,7 +16,7 @@ pub(super) enum Weights {
     },
 }
 
-impl Weights {
+impl TokenWeights {
     /// Weights by rarity among these references.
     pub(super) fn rare<'a>(references: impl Iterator<Item = &'a [u32]>) -> Self {
         let mut texts = 0.0;

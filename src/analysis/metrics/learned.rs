@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::answer::Answer;
+use super::answer::MetricAnswer;
 use super::bart_score;
 use super::baseline;
-use super::bert_score::{self, Likeness};
+use super::bert_score::{self, BertScore};
 use super::metric::Metric;
 use super::model::{Bart, Bert, ModelSource};
-use super::outcome::{Outcome, Scores, Why};
-use super::overlap::Agreement;
+use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
+use super::overlap::PrecisionRecall;
 use crate::checkpoints::hub::HubFlags;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 /// How `BERTScore` is computed.
 #[derive(Clone, Debug)]
@@ -37,9 +37,9 @@ pub struct BartSettings {
 }
 
 /// Where and how models compute, and whom to tell.
-pub struct Learned<'a> {
+pub struct LearnedMetrics<'a> {
     /// Where.
-    pub place: Place,
+    pub place: Placement,
     /// Texts that are computed together, at most.
     pub batch: usize,
     /// How the hub is used.
@@ -54,12 +54,12 @@ pub struct Learned<'a> {
     pub notes: Vec<String>,
 }
 
-impl Learned<'_> {
+impl LearnedMetrics<'_> {
     /// Adds `BERTScore` to the scores of answers.
     pub fn bert(
         &mut self,
-        answers: &[Answer],
-        scores: &mut [Scores],
+        answers: &[MetricAnswer],
+        scores: &mut [AnswerScores],
         settings: &BertSettings,
     ) -> Result<()> {
         let source = ModelSource::open("--bert", &settings.model, self.hub, self.quiet)?;
@@ -79,9 +79,12 @@ impl Learned<'_> {
             self.set("bertscore_rescaled", base);
         }
         let (pairs, places) = pairs(answers, scores, |scores| {
-            scores.add_all(Metric::Bertscore, Outcome::Uncounted(Why::NoReference));
+            scores.add_all(
+                Metric::Bertscore,
+                MetricOutcome::Uncounted(UncountedReason::NoReference),
+            );
             if baseline.is_some() {
-                let none = Outcome::Uncounted(Why::NoReference);
+                let none = MetricOutcome::Uncounted(UncountedReason::NoReference);
                 scores.add_all(Metric::BertscoreRescaled, none);
             }
         });
@@ -98,11 +101,15 @@ impl Learned<'_> {
             let Some(scores) = scores.get_mut(place) else {
                 continue;
             };
-            let lost = |why| Outcome::Uncounted(why);
+            let lost = |why| MetricOutcome::Uncounted(why);
             match likeness {
-                Likeness::Found(score) => add(scores, score, baseline),
-                Likeness::NoWords => both(scores, lost(Why::NoWords), baseline.is_some()),
-                Likeness::NoWeight => both(scores, lost(Why::NoWeight), baseline.is_some()),
+                BertScore::Found(score) => add(scores, score, baseline),
+                BertScore::NoWords => {
+                    both(scores, lost(UncountedReason::NoWords), baseline.is_some())
+                }
+                BertScore::NoWeight => {
+                    both(scores, lost(UncountedReason::NoWeight), baseline.is_some())
+                }
             }
         }
         self.tell_cut("--bert", cut);
@@ -112,8 +119,8 @@ impl Learned<'_> {
     /// Adds `BARTScore` to the scores of answers.
     pub fn bart(
         &mut self,
-        answers: &[Answer],
-        scores: &mut [Scores],
+        answers: &[MetricAnswer],
+        scores: &mut [AnswerScores],
         settings: &BartSettings,
     ) -> Result<()> {
         let source = ModelSource::open("--bart", &settings.model, self.hub, self.quiet)?;
@@ -121,7 +128,10 @@ impl Learned<'_> {
         let name = source.described();
         self.set("bartscore", format!("{name}, weights {hash}"));
         let (pairs, places) = pairs(answers, scores, |scores| {
-            scores.add_all(Metric::Bartscore, Outcome::Uncounted(Why::NoReference));
+            scores.add_all(
+                Metric::Bartscore,
+                MetricOutcome::Uncounted(UncountedReason::NoReference),
+            );
         });
         let of = 2 * pairs.len();
         let batch = self.batch;
@@ -160,9 +170,9 @@ impl Learned<'_> {
 
 /// The answers that have a reference, with their places; `lost` is told of the others.
 fn pairs<'a>(
-    answers: &'a [Answer],
-    scores: &mut [Scores],
-    lost: impl Fn(&mut Scores),
+    answers: &'a [MetricAnswer],
+    scores: &mut [AnswerScores],
+    lost: impl Fn(&mut AnswerScores),
 ) -> (Vec<[&'a str; 2]>, Vec<usize>) {
     let mut found = (Vec::new(), Vec::new());
     for (place, (answer, scores)) in answers.iter().zip(scores).enumerate() {
@@ -178,7 +188,7 @@ fn pairs<'a>(
 }
 
 /// The reference of each case once, however many models answered it.
-fn references(answers: &[Answer]) -> Vec<&str> {
+fn references(answers: &[MetricAnswer]) -> Vec<&str> {
     let mut seen = HashSet::new();
     let first = answers.iter().filter(|answer| seen.insert(&answer.case));
     first
@@ -186,14 +196,14 @@ fn references(answers: &[Answer]) -> Vec<&str> {
         .collect()
 }
 
-fn both(scores: &mut Scores, outcome: Outcome, rescaled: bool) {
+fn both(scores: &mut AnswerScores, outcome: MetricOutcome, rescaled: bool) {
     scores.add_all(Metric::Bertscore, outcome);
     if rescaled {
         scores.add_all(Metric::BertscoreRescaled, outcome);
     }
 }
 
-fn add(scores: &mut Scores, score: Agreement, base: Option<Agreement>) {
+fn add(scores: &mut AnswerScores, score: PrecisionRecall, base: Option<PrecisionRecall>) {
     scores.add_values([
         ("bertscore_f1", score.f1),
         ("bertscore_precision", score.precision),

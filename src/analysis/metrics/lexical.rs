@@ -2,27 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::Answer;
+use super::answer::MetricAnswer;
 use super::bleu::{BleuCounts, ORDERS};
 use super::closed::is_right;
 use super::metric::Metric;
-use super::outcome::{Outcome, Scores, Why};
-use super::overlap::{Agreement, Pair};
+use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
+use super::overlap::{PrecisionRecall, WordOverlap};
 use super::words::words;
-use super::{chinese, llava_med, mteval, rouge};
+use super::{chinese, llava_med, rouge};
+use crate::analysis::metrics::tokenizer_13a;
 
 const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 
 /// What the user may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct LexicalSettings {
     /// Whether ROUGE compares stems of words.
     pub stemmed: bool,
     /// Whether texts are Chinese, each character a word.
     pub chinese: bool,
 }
 
-impl Settings {
+impl LexicalSettings {
     /// How metrics are computed that others compute too, by name.
     pub fn told(self, metrics: &[Metric]) -> BTreeMap<String, String> {
         let mut told = BTreeMap::new();
@@ -57,9 +58,9 @@ impl Settings {
 
     fn bleu_tokens(self, text: &str) -> Vec<String> {
         if self.chinese {
-            mteval::tokens_apart(&chinese::apart(text))
+            tokenizer_13a::tokens_apart(&chinese::apart(text))
         } else {
-            mteval::tokens(text)
+            tokenizer_13a::tokens(text)
         }
     }
 
@@ -73,23 +74,25 @@ impl Settings {
 }
 
 /// Numbers, each under the name of its column.
-pub(super) type Values = Vec<(&'static str, f64)>;
+pub(super) type ColumnValues = Vec<(&'static str, f64)>;
 
 /// The scores of an answer.
-pub fn score(answer: &Answer, metrics: &[Metric], settings: Settings) -> Scores {
-    let mut scores = Scores::default();
+pub fn score(answer: &MetricAnswer, metrics: &[Metric], settings: LexicalSettings) -> AnswerScores {
+    let mut scores = AnswerScores::default();
     for metric in metrics.iter().filter(|metric| !metric.is_learned()) {
         if !metric.is_about(answer.closed) {
-            scores.add_all(*metric, Outcome::Elsewhere);
+            scores.add_all(*metric, MetricOutcome::Elsewhere);
             continue;
         }
         let reference = answer.reference.as_deref();
-        let found = reference.ok_or(Why::NoReference).and_then(|reference| {
-            values(*metric, [&answer.text, reference], settings, &mut scores)
-        });
+        let found = reference
+            .ok_or(UncountedReason::NoReference)
+            .and_then(|reference| {
+                values(*metric, [&answer.text, reference], settings, &mut scores)
+            });
         match found {
             Ok(values) => scores.add_values(values),
-            Err(why) => scores.add_all(*metric, Outcome::Uncounted(why)),
+            Err(why) => scores.add_all(*metric, MetricOutcome::Uncounted(why)),
         }
     }
     scores
@@ -99,11 +102,11 @@ pub fn score(answer: &Answer, metrics: &[Metric], settings: Settings) -> Scores 
 fn values(
     metric: Metric,
     texts: [&str; 2],
-    settings: Settings,
-    scores: &mut Scores,
-) -> Result<Values, Why> {
+    settings: LexicalSettings,
+    scores: &mut AnswerScores,
+) -> Result<ColumnValues, UncountedReason> {
     let seen = |lists: [Vec<String>; 2]| match lists {
-        [_, wanted] if wanted.is_empty() => Err(Why::NoWords),
+        [_, wanted] if wanted.is_empty() => Err(UncountedReason::NoWords),
         lists => Ok(lists),
     };
     Ok(match metric {
@@ -122,27 +125,27 @@ fn values(
         }
         Metric::OpenRecall => {
             let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            let recall = Pair::new(&said, &wanted).agreement(1).recall;
+            let recall = WordOverlap::new(&said, &wanted).agreement(1).recall;
             vec![("open_recall", recall)]
         }
         Metric::F1 => {
             let [said, wanted] = seen(texts.map(|text| settings.words(text)))?;
-            let found = Pair::new(&said, &wanted).agreement(1);
+            let found = WordOverlap::new(&said, &wanted).agreement(1);
             parts(["f1", "f1_precision", "f1_recall"], found)
         }
         Metric::Bleu => {
             let [said, wanted] = seen(texts.map(|text| settings.bleu_tokens(text)))?;
-            let counts = BleuCounts::of(&Pair::new(&said, &wanted));
+            let counts = BleuCounts::of(&WordOverlap::new(&said, &wanted));
             scores.bleu = Some(counts);
             let orders = (1..).zip(BLEU);
             orders.map(|(n, name)| (name, counts.sentence(n))).collect()
         }
         Metric::Rouge => {
             let [said, wanted] = seen(texts.map(|text| settings.rouge_tokens(text)))?;
-            of_rouge(&Pair::new(&said, &wanted))
+            of_rouge(&WordOverlap::new(&said, &wanted))
         }
         Metric::LlavaMedClosed => {
-            let right = llava_med::closed(texts[0], texts[1]).ok_or(Why::LeftOut)?;
+            let right = llava_med::closed(texts[0], texts[1]).ok_or(UncountedReason::LeftOut)?;
             vec![("llava_med_closed", share(right))]
         }
         Metric::LlavaMedRecall => {
@@ -153,7 +156,7 @@ fn values(
     })
 }
 
-fn of_rouge(pair: &Pair) -> Values {
+fn of_rouge(pair: &WordOverlap) -> ColumnValues {
     [
         parts(
             ["rouge1", "rouge1_precision", "rouge1_recall"],
@@ -172,7 +175,7 @@ fn of_rouge(pair: &Pair) -> Values {
 }
 
 /// The names in the order F1, precision, recall.
-fn parts([f1, precision, recall]: [&'static str; 3], found: Agreement) -> Values {
+fn parts([f1, precision, recall]: [&'static str; 3], found: PrecisionRecall) -> ColumnValues {
     vec![
         (f1, found.f1),
         (precision, found.precision),

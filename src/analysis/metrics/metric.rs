@@ -32,7 +32,7 @@ pub enum Metric {
 
 /// One column of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Column {
+pub struct MetricColumn {
     /// Its name in tables and files.
     pub name: &'static str,
     /// The metric that gives it.
@@ -50,8 +50,8 @@ const COSINE: [f64; 2] = [-1.0, 1.0];
 const RESCALED: [f64; 2] = [f64::NEG_INFINITY, 1.0];
 const LOGARITHM: [f64; 2] = [f64::NEG_INFINITY, 0.0];
 
-const fn column(name: &'static str, metric: Metric) -> Column {
-    Column {
+const fn column(name: &'static str, metric: Metric) -> MetricColumn {
+    MetricColumn {
         name,
         metric,
         range: UNIT,
@@ -61,28 +61,28 @@ const fn column(name: &'static str, metric: Metric) -> Column {
 }
 
 /// A column of another range.
-const fn within(range: [f64; 2], column: Column) -> Column {
-    Column { range, ..column }
+const fn within(range: [f64; 2], column: MetricColumn) -> MetricColumn {
+    MetricColumn { range, ..column }
 }
 
 /// BLEU goes from 0 to 100.
-const fn bleu(name: &'static str, corpus: Option<usize>) -> Column {
-    Column {
+const fn bleu(name: &'static str, corpus: Option<usize>) -> MetricColumn {
+    MetricColumn {
         corpus,
         ..within([0.0, 100.0], column(name, Metric::Bleu))
     }
 }
 
 /// A column that only files have.
-const fn part(name: &'static str, metric: Metric) -> Column {
-    Column {
+const fn part(name: &'static str, metric: Metric) -> MetricColumn {
+    MetricColumn {
         headline: false,
         ..column(name, metric)
     }
 }
 
 /// All columns; those of one metric stand together, in the order in which it gives them.
-pub const COLUMNS: [Column; 34] = [
+pub const COLUMNS: [MetricColumn; 34] = [
     column("exact_match", Metric::Em),
     column("closed_accuracy", Metric::Closed),
     column("open_recall", Metric::OpenRecall),
@@ -128,7 +128,7 @@ pub const COLUMNS: [Column; 34] = [
     within(LOGARITHM, part("bartscore_mean", Metric::Bartscore)),
 ];
 
-impl Column {
+impl MetricColumn {
     /// Whether its mean is a share, between 0 and 1.
     pub fn is_share(&self) -> bool {
         self.range == UNIT
@@ -147,7 +147,7 @@ impl Metric {
     ];
 
     /// Its columns.
-    pub fn columns(self) -> impl Iterator<Item = &'static Column> {
+    pub fn columns(self) -> impl Iterator<Item = &'static MetricColumn> {
         COLUMNS.iter().filter(move |column| column.metric == self)
     }
 

@@ -7,18 +7,18 @@ use super::metric::Metric;
 
 /// What a metric gives for one answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Outcome {
+pub enum MetricOutcome {
     /// A number.
     Value(f64),
     /// The metric is not about this kind of question; the answer is not missed.
     Elsewhere,
     /// There is no number, and the metric's coverage is the lower for it.
-    Uncounted(Why),
+    Uncounted(UncountedReason),
 }
 
 /// Why an answer that a metric is about has no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum UncountedReason {
     /// The case has no reference, or an empty one.
     NoReference,
     /// The model has no answer to the case, or an empty one.
@@ -31,7 +31,7 @@ pub enum Why {
     NoWeight,
 }
 
-impl Outcome {
+impl MetricOutcome {
     /// The number.
     pub fn value(self) -> Option<f64> {
         match self {
@@ -43,15 +43,15 @@ impl Outcome {
 
 /// The outcomes of an answer, each under the name of its column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scores {
+pub struct AnswerScores {
     /// What BLEU over many answers is made of, where it was asked for.
     pub bleu: Option<BleuCounts>,
-    outcomes: Vec<(&'static str, Outcome)>,
+    outcomes: Vec<(&'static str, MetricOutcome)>,
 }
 
-impl Scores {
+impl AnswerScores {
     /// Gives all columns of a metric the same outcome.
-    pub fn add_all(&mut self, metric: Metric, outcome: Outcome) {
+    pub fn add_all(&mut self, metric: Metric, outcome: MetricOutcome) {
         let names = metric.columns().map(|column| column.name);
         self.outcomes.extend(names.map(|name| (name, outcome)));
     }
@@ -60,22 +60,22 @@ impl Scores {
     pub fn add_values(&mut self, values: impl IntoIterator<Item = (&'static str, f64)>) {
         let values = values.into_iter();
         self.outcomes
-            .extend(values.map(|(name, value)| (name, Outcome::Value(value))));
+            .extend(values.map(|(name, value)| (name, MetricOutcome::Value(value))));
     }
 
     /// The outcome in a column.
-    pub fn get(&self, column: &str) -> Option<Outcome> {
+    pub fn get(&self, column: &str) -> Option<MetricOutcome> {
         let found = self.outcomes.iter().find(|(name, _)| *name == column);
         found.map(|(_, outcome)| *outcome)
     }
 
     /// All outcomes with the names of their columns.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Outcome)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, MetricOutcome)> {
         self.outcomes.iter().copied()
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UncountedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoReference => "the case has no reference",

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Precision, recall and their harmonic mean. They are named, because a list of three numbers has
 /// been read in the wrong order before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Agreement {
+pub struct PrecisionRecall {
     /// The part of the answer that is in the reference, 0 to 1.
     pub precision: f64,
     /// The part of the reference that is in the answer, 0 to 1.
@@ -14,7 +14,7 @@ pub struct Agreement {
     pub f1: f64,
 }
 
-impl Agreement {
+impl PrecisionRecall {
     /// The agreement of an answer of `answer` parts with a reference of `reference` parts, of which
     /// `same` are the same. An answer without parts agrees with nothing.
     pub fn of(same: usize, answer: usize, reference: usize) -> Self {
@@ -40,14 +40,14 @@ impl Agreement {
 
 /// The words of an answer and of its reference as numbers: equal words have equal ones.
 #[derive(Clone, Debug, Default)]
-pub struct Pair {
+pub struct WordOverlap {
     /// The words of the answer.
     pub answer: Vec<u32>,
     /// The words of the reference.
     pub reference: Vec<u32>,
 }
 
-impl Pair {
+impl WordOverlap {
     /// The pair of two lists of words.
     pub fn new<S: AsRef<str>>(answer: &[S], reference: &[S]) -> Self {
         let mut known: HashMap<&str, u32> = HashMap::new();
@@ -83,9 +83,9 @@ impl Pair {
     }
 
     /// The agreement of the two bags of runs of `n` words.
-    pub fn agreement(&self, n: usize) -> Agreement {
+    pub fn agreement(&self, n: usize) -> PrecisionRecall {
         let runs = |words: &[u32]| (words.len() + 1).saturating_sub(n);
-        Agreement::of(self.common(n), runs(&self.answer), runs(&self.reference))
+        PrecisionRecall::of(self.common(n), runs(&self.answer), runs(&self.reference))
     }
 }
 
@@ -99,9 +99,9 @@ fn sorted_runs(words: &[u32], n: usize) -> Vec<&[u32]> {
 mod tests {
     use super::*;
 
-    fn pair(answer: &str, reference: &str) -> Pair {
+    fn pair(answer: &str, reference: &str) -> WordOverlap {
         let split = |text| str::split_whitespace(text).collect::<Vec<_>>();
-        Pair::new(&split(answer), &split(reference))
+        WordOverlap::new(&split(answer), &split(reference))
     }
 
     /// A known evaluation unpacks F1, precision and recall in another order than it returns them
@@ -121,7 +121,7 @@ mod tests {
     fn runs_are_counted_as_often_as_both_have_them() {
         let pair = pair("a b a b a", "b a b a b");
         assert_eq!((pair.common(1), pair.common(2), pair.common(6)), (4, 4, 0));
-        assert_eq!(self::pair("", "a").agreement(1), Agreement::default());
-        assert_eq!(self::pair("a", "").agreement(2), Agreement::default());
+        assert_eq!(self::pair("", "a").agreement(1), PrecisionRecall::default());
+        assert_eq!(self::pair("a", "").agreement(2), PrecisionRecall::default());
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use acem3_experts::{Aspect, Criterion};
 use anyhow::{Result, bail};
 
-use super::answer::{Answer, Collected};
-use crate::judging::judge::judgement::Marks;
+use super::answer::{AnswerSet, MetricAnswer};
+use crate::judging::judge::recorded_verdict::ScorePair;
 use crate::judging::run::record::Record;
 use crate::judging::run::records::records;
 
@@ -17,7 +17,7 @@ const CONCLUSION: &str = "conclusion";
 
 /// One reason: of a pair in one presentation order, for one criterion and one response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct RationaleKey {
     case: String,
     pair: [String; 2],
     swapped: bool,
@@ -25,14 +25,14 @@ struct Key {
     response: usize,
 }
 
-impl Collected {
+impl AnswerSet {
     /// The reasons in a file of records, each with that of another judge about the same response as its
     /// reference; in place of models stand the aspects.
     ///
     /// # Errors
     /// A line that is no record, or records without reasons.
     pub fn of_rationales(path: &Path, reference: &Path, limit: Option<u64>) -> Result<Self> {
-        let mut known: HashMap<Key, String> = HashMap::new();
+        let mut known: HashMap<RationaleKey, String> = HashMap::new();
         for record in records(reference)? {
             let reasons = reasons(&record?);
             known.extend(reasons.into_iter().map(|(key, _, text)| (key, text)));
@@ -53,7 +53,7 @@ impl Collected {
                 .answers
                 .extend(reasons.into_iter().map(|(key, aspect, text)| {
                     let reference = known.remove(&key);
-                    Answer {
+                    MetricAnswer {
                         case: key.name(),
                         line: record.subject.line,
                         model: aspect,
@@ -75,7 +75,7 @@ impl Collected {
     }
 }
 
-impl Key {
+impl RationaleKey {
     fn name(&self) -> String {
         let [a, b] = &self.pair;
         let (a, b) = if self.swapped { (b, a) } else { (a, b) };
@@ -85,7 +85,7 @@ impl Key {
 }
 
 /// The reasons of a record, with the aspect of each.
-fn reasons(record: &Record) -> Vec<(Key, String, String)> {
+fn reasons(record: &Record) -> Vec<(RationaleKey, String, String)> {
     let subject = &record.subject;
     let (Some(judgement), Some(case), Some(pair)) =
         (record.judgement(), &subject.case, &subject.pair)
@@ -94,10 +94,10 @@ fn reasons(record: &Record) -> Vec<(Key, String, String)> {
     };
     let mut found = Vec::new();
     for order in &judgement.orders {
-        let mut add = |aspect: &str, part: &str, marks: &Marks| {
+        let mut add = |aspect: &str, part: &str, marks: &ScorePair| {
             let texts = marks.analyses.iter().flatten().enumerate();
             for (response, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
-                let key = Key {
+                let key = RationaleKey {
                     case: case.clone(),
                     pair: pair.clone(),
                     swapped: order.swapped,

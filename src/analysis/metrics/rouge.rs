@@ -1,7 +1,7 @@
 //! ROUGE-1, -2 and -L (Lin 2004), as the package `rouge-score` computes them (reference:
 //! `rouge_scorer.py` and `tokenize.py` of rouge-score 0.1.2).
 
-use super::overlap::{Agreement, Pair};
+use super::overlap::{PrecisionRecall, WordOverlap};
 use super::porter::stem;
 
 /// Words up to this length are not stemmed.
@@ -23,9 +23,9 @@ pub(super) fn tokens(text: &str, stemmed: bool) -> Vec<String> {
 }
 
 /// ROUGE-L: the longest common subsequence against either length.
-pub(super) fn rouge_l(pair: &Pair) -> Agreement {
+pub(super) fn rouge_l(pair: &WordOverlap) -> PrecisionRecall {
     let (answer, reference) = (&pair.answer, &pair.reference);
-    Agreement::of(
+    PrecisionRecall::of(
         longest_common(answer, reference),
         answer.len(),
         reference.len(),
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let pair = |a, b| Pair::new(&tokens(a, false), &tokens(b, false));
+        let pair = |a, b| WordOverlap::new(&tokens(a, false), &tokens(b, false));
         let found = rouge_l(&pair("police kill the gunman", "police killed the gunman"));
         assert!((found.f1 - 0.75).abs() < 1e-12);
         let turned = rouge_l(&pair(
@@ -74,6 +74,6 @@ mod tests {
             "police killed the gunman",
         ));
         assert!((turned.precision - 0.4).abs() < 1e-12 && (turned.recall - 0.5).abs() < 1e-12);
-        assert_eq!(rouge_l(&pair("", "police")), Agreement::default());
+        assert_eq!(rouge_l(&pair("", "police")), PrecisionRecall::default());
     }
 }

@@ -1,18 +1,18 @@
 //! The answers that a column has a number for, and what they amount to together.
 
 use super::bleu::BleuCounts;
-use super::metric::Column;
+use super::metric::MetricColumn;
 use crate::statistics::{Bootstrap, Clusters, Defined, Estimate, mean, share_interval};
 
 /// Numbers of answers, with the images they are about.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample<'a> {
+pub(super) struct ColumnSample<'a> {
     clusters: Vec<&'a str>,
     values: Vec<Option<f64>>,
     counts: Vec<BleuCounts>,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> ColumnSample<'a> {
     /// Takes in the number of an answer about an image, and its counts where BLEU was asked for.
     pub(super) fn push(&mut self, image: &'a str, value: f64, counts: Option<BleuCounts>) {
         self.clusters.push(image);
@@ -27,7 +27,7 @@ impl<'a> Sample<'a> {
 
     /// The mean of a column, or BLEU of all answers together, with the interval that drawing whole images
     /// again gives it.
-    pub(super) fn estimate(&self, column: &Column) -> Estimate {
+    pub(super) fn estimate(&self, column: &MetricColumn) -> Estimate {
         let clusters = Clusters::new(&self.clusters);
         let bootstrap = Bootstrap::default();
         if let Some(order) = column.corpus {
@@ -55,13 +55,13 @@ mod tests {
     use super::super::metric::{COLUMNS, Metric};
     use super::*;
 
-    fn column(name: &str) -> &'static Column {
+    fn column(name: &str) -> &'static MetricColumn {
         COLUMNS.iter().find(|c| c.name == name).unwrap()
     }
 
     /// Half of the answers are right word for word, the other half have no word of their reference.
-    fn halves(images: &[String]) -> Sample<'_> {
-        let mut sample = Sample::default();
+    fn halves(images: &[String]) -> ColumnSample<'_> {
+        let mut sample = ColumnSample::default();
         for (i, image) in images.iter().enumerate() {
             let right = u64::from(i % 2 == 0);
             let counts = BleuCounts {
@@ -99,7 +99,7 @@ mod tests {
             .interval
             .unwrap();
         assert!(share[0] < 0.16 && share[1] > 0.84, "{share:?}");
-        let none = Sample::default().estimate(column("corpus_bleu1"));
+        let none = ColumnSample::default().estimate(column("corpus_bleu1"));
         assert!(none.value.is_err() && none.interval.is_err());
         assert_eq!(column("corpus_bleu1").metric, Metric::Bleu);
     }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::answer::{Answer, Collected, Missing};
-use super::metric::{Column, Metric};
-use super::outcome::{Outcome, Scores, Why};
-use super::sample::Sample;
+use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
+use super::metric::{Metric, MetricColumn};
+use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
+use super::sample::ColumnSample;
 
 /// The version of this form. Fields are added, never renamed.
 const SCHEMA: u32 = 1;
 
 /// The figures of all models.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct MetricTable {
     /// The version of this form.
     pub schema: u32,
     /// What was scored, as it was named.
@@ -27,12 +27,12 @@ pub struct Table {
     /// The settings that move a number, by name.
     pub settings: BTreeMap<String, String>,
     /// The models, in the order of their first answers.
-    pub models: Vec<ModelFigures>,
+    pub models: Vec<ModelMetrics>,
 }
 
 /// The figures of one model.
 #[derive(Clone, Debug, Serialize)]
-pub struct ModelFigures {
+pub struct ModelMetrics {
     /// Its name.
     pub model: String,
     /// How many answers it should have given.
@@ -40,12 +40,12 @@ pub struct ModelFigures {
     /// How many it gave.
     pub answers: u64,
     /// One figure for each column.
-    pub metrics: Vec<Figure>,
+    pub metrics: Vec<MetricEstimate>,
 }
 
 /// One column for one model.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figure {
+pub struct MetricEstimate {
     /// The name of the column.
     pub metric: &'static str,
     /// The mean; absent without a number.
@@ -77,9 +77,9 @@ pub struct Figure {
     pub headline: bool,
 }
 
-impl Table {
+impl MetricTable {
     /// The table of answers and their scores, which are in the same order.
-    pub fn new(found: &Collected, scores: &[Scores], metrics: &[Metric]) -> Self {
+    pub fn new(found: &AnswerSet, scores: &[AnswerScores], metrics: &[Metric]) -> Self {
         let mut models: Vec<&str> = Vec::new();
         let lost = found.missing.iter().map(|m| m.model.as_str());
         for model in found.answers.iter().map(|a| a.model.as_str()).chain(lost) {
@@ -92,7 +92,7 @@ impl Table {
             let own: Vec<_> = own.filter(|(answer, _)| answer.model == model).collect();
             let lost = found.missing.iter().filter(|m| m.model == model);
             let lost: Vec<_> = lost.collect();
-            ModelFigures::new(model, &own, &lost, metrics)
+            ModelMetrics::new(model, &own, &lost, metrics)
         });
         Self {
             schema: SCHEMA,
@@ -105,15 +105,16 @@ impl Table {
     }
 }
 
-impl ModelFigures {
+impl ModelMetrics {
     fn new(
         model: &str,
-        answers: &[(&Answer, &Scores)],
-        missing: &[&Missing],
+        answers: &[(&MetricAnswer, &AnswerScores)],
+        missing: &[&MissingAnswer],
         metrics: &[Metric],
     ) -> Self {
-        let columns: Vec<&Column> = metrics.iter().flat_map(|m| m.columns()).collect();
-        let figure = |column: &&Column| Figure::of(column, answers, missing.len() as u64);
+        let columns: Vec<&MetricColumn> = metrics.iter().flat_map(|m| m.columns()).collect();
+        let figure =
+            |column: &&MetricColumn| MetricEstimate::of(column, answers, missing.len() as u64);
         Self {
             model: model.to_owned(),
             expected: (answers.len() + missing.len()) as u64,
@@ -123,19 +124,21 @@ impl ModelFigures {
     }
 }
 
-impl Figure {
-    fn of(column: &Column, answers: &[(&Answer, &Scores)], missing: u64) -> Self {
-        let mut sample = Sample::default();
-        let mut uncounted: BTreeMap<Why, u64> = BTreeMap::new();
+impl MetricEstimate {
+    fn of(column: &MetricColumn, answers: &[(&MetricAnswer, &AnswerScores)], missing: u64) -> Self {
+        let mut sample = ColumnSample::default();
+        let mut uncounted: BTreeMap<UncountedReason, u64> = BTreeMap::new();
         if missing > 0 {
-            uncounted.insert(Why::NoAnswer, missing);
+            uncounted.insert(UncountedReason::NoAnswer, missing);
         }
         for (answer, scores) in answers {
             // A corpus is counted answer by answer, like BLEU-1.
             match scores.get(column.corpus.map_or(column.name, |_| "bleu1")) {
-                Some(Outcome::Value(value)) => sample.push(&answer.cluster, value, scores.bleu),
-                Some(Outcome::Uncounted(why)) => *uncounted.entry(why).or_default() += 1,
-                Some(Outcome::Elsewhere) | None => {}
+                Some(MetricOutcome::Value(value)) => {
+                    sample.push(&answer.cluster, value, scores.bleu)
+                }
+                Some(MetricOutcome::Uncounted(why)) => *uncounted.entry(why).or_default() += 1,
+                Some(MetricOutcome::Elsewhere) | None => {}
             }
         }
         let found = sample.estimate(column);

@@ -1,9 +1,9 @@
 //! Which model is better: all models of a run compared over all their pairs.
 
-mod compute;
-mod duel;
-mod games;
-mod text;
+mod comparison_data;
+mod model_ranking;
+mod pairwise;
+mod tables;
 
-pub use compute::{RankedModel, Ranking, ranking};
-pub use duel::Duel;
+pub use crate::analysis::ranking::model_ranking::{RankedModel, Ranking, ranking};
+pub use crate::analysis::ranking::pairwise::PairwiseComparison;

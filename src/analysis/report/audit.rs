@@ -9,7 +9,7 @@ use crate::analysis::audit;
 
 /// The findings of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Audit {
+pub struct ReportAudit {
     /// The file they are from.
     pub file: String,
     /// The judge, as it is called in tables.
@@ -22,7 +22,7 @@ pub struct Audit {
     pub findings: Vec<audit::Finding>,
 }
 
-impl Audit {
+impl ReportAudit {
     /// Reads the findings of a file that `acem3 audit` wrote; `judges` are the hashes of those on the page.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Audit {
             )
         };
         let bytes = std::fs::read(path).with_context(place)?;
-        let whole: audit::Audit = serde_json::from_slice(&bytes).with_context(place)?;
+        let whole: audit::AuditResult = serde_json::from_slice(&bytes).with_context(place)?;
         let of = |judge: &String| {
             whole.judge_hash.starts_with(judge.as_str()) || judge.starts_with(&whole.judge_hash)
         };

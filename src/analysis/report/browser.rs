@@ -6,31 +6,31 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::judged::Judged;
-use super::seen::{Brief, Seen};
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
 use crate::analysis::verdicts::Verdicts;
-use crate::data::labels::Target;
-use crate::judging::judge::judgement::Order;
-use crate::judging::run::record::{ImageStamp, Subject};
+use crate::data::labels::ScoreTarget;
+use crate::judging::judge::recorded_verdict::PairOrder;
+use crate::judging::run::record::{ImageInfo, RecordSubject};
 
 /// Which way round each pair is told: as the first judge's records name it.
 #[derive(Clone, Debug, Default)]
-pub struct Sides(HashMap<(String, [String; 2]), [String; 2]>);
+pub struct PairOrientation(HashMap<(String, [String; 2]), [String; 2]>);
 
 /// All entries.
 #[derive(Clone, Debug, Default)]
-pub struct Browser {
+pub struct CaseBrowser {
     /// The entries, in the order of the first judge's records; what only others judged follows.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<BrowserEntry>,
     /// Their analyses: a JSON list for each entry, a value for each judge.
     pub details: Vec<String>,
     /// Their images.
-    pub stamps: Vec<Option<ImageStamp>>,
+    pub stamps: Vec<Option<ImageInfo>>,
 }
 
 /// A pair of answers, or a case that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct BrowserEntry {
     /// The case.
     pub case: Option<String>,
     /// Its line in its source.
@@ -57,12 +57,12 @@ pub struct Entry {
     pub meta: Map<String, Value>,
     /// Which answer the labels call better.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<Order>,
+    pub label: Option<PairOrder>,
     /// The scores that the labels give.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<[f64; 2]>,
     /// What each judge says; `None` where its records have no such pair.
-    pub verdicts: Vec<Option<Brief>>,
+    pub verdicts: Vec<Option<OutcomeSummary>>,
 }
 
 /// What a pair is found by: the case and the two models, in alphabetical order.
@@ -72,7 +72,7 @@ fn key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
     (case.to_owned(), sorted)
 }
 
-impl Sides {
+impl PairOrientation {
     /// Learns how a judge's records name pairs; pairs that are known keep their sides.
     pub fn learn(&mut self, verdicts: &Verdicts) {
         for verdict in &verdicts.pairs {
@@ -82,7 +82,7 @@ impl Sides {
     }
 
     /// Whether a pair is told the other way round than its record names it.
-    pub fn mirrored(&self, subject: &Subject) -> bool {
+    pub fn mirrored(&self, subject: &RecordSubject) -> bool {
         let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
             return false;
         };
@@ -91,21 +91,21 @@ impl Sides {
     }
 }
 
-impl Browser {
+impl CaseBrowser {
     /// The entries of all judges' records.
-    pub fn of(judges: &[Judged], target: Target) -> Self {
+    pub fn of(judges: &[JudgeReport], target: ScoreTarget) -> Self {
         let mut browser = Self::default();
         let mut places: HashMap<(String, [String; 2]), usize> = HashMap::new();
         let mut details: Vec<Vec<Option<&str>>> = Vec::new();
         for (number, judge) in judges.iter().enumerate() {
-            let labels = Labels::of(judge, target);
+            let labels = LabelSummary::of(judge, target);
             for seen in &judge.seen {
                 let subject = &seen.subject;
                 let named = subject.case.as_ref().zip(subject.pair.as_ref());
                 let named = named.map(|(case, pair)| key(case, pair));
                 let known = named.as_ref().and_then(|named| places.get(named).copied());
                 let place = known.unwrap_or_else(|| {
-                    browser.entries.push(Entry::of(seen, judges.len()));
+                    browser.entries.push(BrowserEntry::of(seen, judges.len()));
                     browser.stamps.push(subject.image.clone());
                     details.push(vec![None; judges.len()]);
                     browser.entries.len() - 1
@@ -131,8 +131,8 @@ impl Browser {
     }
 }
 
-impl Entry {
-    fn of(seen: &Seen, judges: usize) -> Self {
+impl BrowserEntry {
+    fn of(seen: &RecordSummary, judges: usize) -> Self {
         let subject = &seen.subject;
         let pair = subject.pair.as_ref().map(|pair| pair.to_vec());
         Self {
@@ -151,29 +151,29 @@ impl Entry {
         }
     }
 
-    fn add(&mut self, judge: usize, seen: &Seen) {
+    fn add(&mut self, judge: usize, seen: &RecordSummary) {
         if let Some(slot) = self.verdicts.get_mut(judge) {
             *slot = Some(seen.brief.clone());
         }
     }
 
     /// The order that a judge gives; `None` without a verdict.
-    pub fn order(&self, judge: usize) -> Option<Order> {
+    pub fn order(&self, judge: usize) -> Option<PairOrder> {
         match self.verdicts.get(judge)?.as_ref()? {
-            Brief::Judged { order, .. } => Some(*order),
-            Brief::Unscored { .. } => None,
+            OutcomeSummary::Judged { order, .. } => Some(*order),
+            OutcomeSummary::Unscored { .. } => None,
         }
     }
 }
 
 /// What labels say, by the line of the record and by the response.
-struct Labels<'a> {
+struct LabelSummary<'a> {
     orders: HashMap<u64, (Ordering, &'a [String; 2])>,
     scores: HashMap<(&'a str, &'a str), f64>,
 }
 
-impl<'a> Labels<'a> {
-    fn of(judge: &'a Judged, target: Target) -> Self {
+impl<'a> LabelSummary<'a> {
+    fn of(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
         let verdict = |place: usize| judge.verdicts.pairs.get(place);
         let orders = judge.labelled(target).into_iter().filter_map(|(place, o)| {
             let verdict = verdict(place)?;
@@ -192,7 +192,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    fn tell(&self, entry: &mut Entry, seen: &Seen) {
+    fn tell(&self, entry: &mut BrowserEntry, seen: &RecordSummary) {
         if let (None, Some((order, pair))) = (entry.label, self.orders.get(&seen.line)) {
             let same = entry.models == pair.as_slice();
             let order = if same { *order } else { order.reverse() };

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::seen::{Brief, Seen};
-use crate::data::cases::Reason;
+use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
+use crate::data::cases::UnscoredReason;
 
 /// The counts of a judge's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct RecordCounts {
     /// Records: pairs, and cases without a pair to judge.
     pub records: usize,
     /// Cases they are about.
@@ -19,7 +19,7 @@ pub struct Counts {
     /// Records with a verdict.
     pub judged: usize,
     /// Records without, by reason.
-    pub unscored: BTreeMap<Reason, usize>,
+    pub unscored: BTreeMap<UnscoredReason, usize>,
     /// Pairs that were judged in both orders.
     pub both_orders: usize,
     /// Those whose orders disagree.
@@ -28,9 +28,9 @@ pub struct Counts {
     pub without_analyses: usize,
 }
 
-impl Counts {
+impl RecordCounts {
     /// Counts records.
-    pub(super) fn of(seen: &[Seen]) -> Self {
+    pub(super) fn of(seen: &[RecordSummary]) -> Self {
         let mut counts = Self {
             records: seen.len(),
             ..Self::default()
@@ -41,13 +41,13 @@ impl Counts {
             let image = one.subject.image.as_ref();
             images.extend(image.map(|i| i.sha256.map_or(i.name.clone(), |hash| hash.to_string())));
             match &one.brief {
-                Brief::Judged { flip, .. } => {
+                OutcomeSummary::Judged { flip, .. } => {
                     counts.judged += 1;
                     counts.both_orders += usize::from(flip.is_some());
                     counts.flipped += usize::from(*flip == Some(true));
                     counts.without_analyses += usize::from(!one.analysed);
                 }
-                Brief::Unscored { reason, .. } => {
+                OutcomeSummary::Unscored { reason, .. } => {
                     *counts.unscored.entry(*reason).or_default() += 1;
                 }
             }

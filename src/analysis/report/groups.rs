@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::scores::{ModelScores, scores};
-use crate::analysis::verdicts::{Verdict, dimensions};
-use crate::data::labels::Target;
+use crate::analysis::verdicts::{PairVerdict, dimensions};
+use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
 /// The models' means within a subgroup.
@@ -23,7 +23,7 @@ pub struct GroupScores {
 }
 
 /// The fields that make subgroups: those of data sets, and those asked for.
-pub(super) fn fields(verdicts: &[Verdict], by: &[String]) -> Vec<(String, String)> {
+pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, String)> {
     let mut fields = dimensions(verdicts);
     for field in by {
         if !fields.iter().any(|(_, known)| known == field) {
@@ -35,14 +35,14 @@ pub(super) fn fields(verdicts: &[Verdict], by: &[String]) -> Vec<(String, String
 
 /// Every subgroup's means on one target.
 pub(super) fn groups(
-    verdicts: &[Verdict],
+    verdicts: &[PairVerdict],
     by: &[String],
-    target: Target,
+    target: ScoreTarget,
     bootstrap: Bootstrap,
 ) -> Vec<GroupScores> {
     let mut found = Vec::new();
     for (name, field) in fields(verdicts, by) {
-        let mut values: BTreeMap<String, Vec<&Verdict>> = BTreeMap::new();
+        let mut values: BTreeMap<String, Vec<&PairVerdict>> = BTreeMap::new();
         for verdict in verdicts {
             if let Some(value) = verdict.field(&field) {
                 values.entry(value).or_default().push(verdict);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::verdicts::Verdict;
-use crate::data::labels::Target;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
 
 /// Half points from 0 to 5.
 pub(super) const BINS: usize = 11;
@@ -20,7 +20,7 @@ pub struct Histogram {
 }
 
 /// The distribution of every model's scores on a target.
-pub(super) fn histograms(verdicts: &[Verdict], target: Target) -> Vec<Histogram> {
+pub(super) fn histograms(verdicts: &[PairVerdict], target: ScoreTarget) -> Vec<Histogram> {
     let mut models: BTreeMap<&str, [usize; BINS]> = BTreeMap::new();
     for verdict in verdicts {
         let scores = verdict.scores.as_ref().and_then(|s| s.get(&target));

@@ -8,12 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::browser::{Browser, Entry};
-use super::figures::Report;
-use super::pictures::Pictures;
-use super::section::{Block, Section};
+use super::browser::{BrowserEntry, CaseBrowser};
+use super::section::{ReportSection, SectionBlock};
 use super::sections::sections;
-use crate::analysis::agreement::Part;
+use crate::analysis::agreement::TableSection;
+use crate::analysis::report::embedded_images::EmbeddedImages;
+use crate::analysis::report::report_data::ReportData;
 use crate::support::digest::Digest;
 use crate::support::escape::{html, json};
 use crate::support::text::plural;
@@ -29,12 +29,12 @@ const CHUNK: usize = 100;
 
 /// What the program knows from the start.
 #[derive(Serialize)]
-struct Index<'a> {
+struct PageIndex<'a> {
     judges: Vec<&'a str>,
     chunk: usize,
     aspects: Vec<[&'a str; 2]>,
     criteria: Vec<[&'a str; 3]>,
-    entries: &'a [Entry],
+    entries: &'a [BrowserEntry],
 }
 
 /// The page.
@@ -44,9 +44,9 @@ struct Index<'a> {
 /// If the cases cannot be written as JSON.
 pub fn page(
     title: &str,
-    report: &Report,
-    browser: &Browser,
-    pictures: &Pictures,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    pictures: &EmbeddedImages,
 ) -> Result<String> {
     let sections = sections(report, browser);
     let mut page = String::new();
@@ -94,7 +94,7 @@ fn head(page: &mut String, title: &str) {
     );
 }
 
-fn navigation(page: &mut String, sections: &[Section]) {
+fn navigation(page: &mut String, sections: &[ReportSection]) {
     page.push_str("<nav aria-label=\"Sections\">\n<ul>\n");
     for section in sections {
         if section.id == "method" {
@@ -109,7 +109,7 @@ fn navigation(page: &mut String, sections: &[Section]) {
     page.push_str("</ul>\n</nav>\n");
 }
 
-fn section_html(page: &mut String, section: &Section) {
+fn section_html(page: &mut String, section: &ReportSection) {
     let id = section.id;
     let _ = write!(
         page,
@@ -118,11 +118,11 @@ fn section_html(page: &mut String, section: &Section) {
     );
     for (i, block) in section.blocks.iter().enumerate() {
         match block {
-            Block::Said(text) => paragraph(page, text),
-            Block::Judge(name) => {
+            SectionBlock::Said(text) => paragraph(page, text),
+            SectionBlock::Judge(name) => {
                 let _ = writeln!(page, "<h3>{}</h3>", html(name));
             }
-            Block::Findings(findings) => {
+            SectionBlock::Findings(findings) => {
                 page.push_str("<dl class=\"findings\">\n");
                 for (about, finding) in findings {
                     let (about, finding) = (html(about), prose(finding));
@@ -130,9 +130,9 @@ fn section_html(page: &mut String, section: &Section) {
                 }
                 page.push_str("</dl>\n");
             }
-            Block::Table(part) => table(page, part, &[]),
-            Block::Cases(part, places) => table(page, part, places),
-            Block::Charts(title, charts) => {
+            SectionBlock::Table(part) => table(page, part, &[]),
+            SectionBlock::Cases(part, places) => table(page, part, places),
+            SectionBlock::Charts(title, charts) => {
                 page.push_str("<figure class=\"charts\">\n");
                 for (of, chart) in charts.iter().enumerate() {
                     let _ = writeln!(page, "{}", chart.svg(&format!("{id}-{i}-{of}")));
@@ -163,7 +163,7 @@ fn paragraph(page: &mut String, text: &str) {
 }
 
 /// A table; where its rows are about entries, their first cells lead there.
-fn table(page: &mut String, part: &Part, places: &[usize]) {
+fn table(page: &mut String, part: &TableSection, places: &[usize]) {
     let title = html(&part.title);
     let class = if places.is_empty() {
         ""
@@ -212,7 +212,7 @@ fn table(page: &mut String, part: &Part, places: &[usize]) {
 }
 
 /// The browser of cases, which the program fills.
-fn cases(page: &mut String, browser: &Browser, pictures: &Pictures) {
+fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
     let n = plural(browser.entries.len() as u64, "pair");
     let images = if pictures.uris.is_empty() {
         "no image".to_owned()
@@ -227,9 +227,14 @@ fn cases(page: &mut String, browser: &Browser, pictures: &Pictures) {
 }
 
 /// The data of the cases.
-fn data(page: &mut String, report: &Report, browser: &Browser, pictures: &Pictures) -> Result<()> {
+fn data(
+    page: &mut String,
+    report: &ReportData,
+    browser: &CaseBrowser,
+    pictures: &EmbeddedImages,
+) -> Result<()> {
     let criteria = Criterion::ALL.map(|c| [c.key(), c.name(), c.aspect().key()]);
-    let index = Index {
+    let index = PageIndex {
         judges: report
             .judges
             .iter()

@@ -1,7 +1,7 @@
 //! What a run found, on one page that a person opens, reads and sends on.
 //!
 //! Verdicts are read twice: slim, as statistics want them ([`crate::analysis::verdicts`]), and whole, as the browser of
-//! cases shows them ([`Seen`]). A [`Judged`] has all figures of one judge, a [`Report`] those of all judges;
+//! cases shows them ([`RecordSummary`]). A [`JudgeReport`] has all figures of one judge, a [`ReportData`] those of all judges;
 //! [`sections`] puts them into words, tables and charts, which a page and a Markdown file share.
 //!
 //! The page is one file without any network: data of cases are JSON that no text can break out of, the program
@@ -10,32 +10,32 @@
 
 mod audit;
 mod browser;
-mod compared;
+mod case_lists;
 mod counts;
-mod figures;
+mod embedded_images;
 mod groups;
 mod histogram;
 mod html;
-mod judged;
-mod lists;
+mod judge_agreement;
+mod judge_report;
 mod markdown;
 mod parquet;
-mod pictures;
-mod rows;
+mod record_summary;
+mod report_data;
 mod scores;
 mod section;
 mod sections;
-mod seen;
+mod verdict_table;
 
-pub use audit::Audit;
-pub use browser::{Browser, Entry, Sides};
-pub use figures::Report;
+pub use crate::analysis::report::embedded_images::{EmbeddedImages, Thumbs};
+pub use crate::analysis::report::judge_report::{Inputs, JudgeReport};
+pub use crate::analysis::report::record_summary::{RecordSummary, read};
+pub use crate::analysis::report::report_data::ReportData;
+pub use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
+pub use audit::ReportAudit;
+pub use browser::{BrowserEntry, CaseBrowser, PairOrientation};
 pub use html::page;
-pub use judged::{Inputs, Judged};
 pub use markdown::markdown;
 pub use parquet::parquet;
-pub use pictures::{Pictures, Thumbs};
-pub use rows::{Cell, Kind, Rows};
-pub use section::{Block, Section};
+pub use section::{ReportSection, SectionBlock};
 pub use sections::sections;
-pub use seen::{Seen, read};

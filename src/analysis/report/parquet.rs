@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::rows::{Cell, Kind, Rows};
+use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
 
 /// So many rows are in a group.
 const GROUP: usize = 1 << 16;
@@ -20,18 +20,18 @@ const GROUP: usize = 1 << 16;
 /// # Errors
 ///
 /// If the library cannot write it.
-pub fn parquet(rows: &Rows) -> Result<Vec<u8>> {
+pub fn parquet(rows: &VerdictTable) -> Result<Vec<u8>> {
     write(rows).context("cannot write a Parquet file")
 }
 
-fn write(rows: &Rows) -> parquet::errors::Result<Vec<u8>> {
+fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
     let mut fields = Vec::new();
     for (name, kind) in &rows.head {
         let (physical, converted) = match kind {
-            Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-            Kind::Number => (Physical::DOUBLE, ConvertedType::NONE),
-            Kind::Whole => (Physical::INT64, ConvertedType::NONE),
-            Kind::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
+            ColumnType::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            ColumnType::Number => (Physical::DOUBLE, ConvertedType::NONE),
+            ColumnType::Whole => (Physical::INT64, ConvertedType::NONE),
+            ColumnType::Flag => (Physical::BOOLEAN, ConvertedType::NONE),
         };
         let field = Type::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -64,13 +64,16 @@ fn write(rows: &Rows) -> parquet::errors::Result<Vec<u8>> {
 }
 
 /// Writes a column: the values there are, and where there is one.
-fn fill(writer: &mut ColumnWriter<'_>, cells: &[Option<&Cell>]) -> parquet::errors::Result<()> {
+fn fill(
+    writer: &mut ColumnWriter<'_>,
+    cells: &[Option<&CellValue>],
+) -> parquet::errors::Result<()> {
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
     let present = cells.iter().flatten();
     match writer {
         ColumnWriter::ByteArrayColumnWriter(writer) => {
-            let text = |cell: &&Cell| match cell {
-                Cell::Text(text) => Some(ByteArray::from(text.as_str())),
+            let text = |cell: &&CellValue| match cell {
+                CellValue::Text(text) => Some(ByteArray::from(text.as_str())),
                 _ => None,
             };
             writer.write_batch(
@@ -80,8 +83,8 @@ fn fill(writer: &mut ColumnWriter<'_>, cells: &[Option<&Cell>]) -> parquet::erro
             )?
         }
         ColumnWriter::DoubleColumnWriter(writer) => {
-            let number = |cell: &&Cell| match cell {
-                Cell::Number(value) => Some(*value),
+            let number = |cell: &&CellValue| match cell {
+                CellValue::Number(value) => Some(*value),
                 _ => None,
             };
             writer.write_batch(
@@ -91,8 +94,8 @@ fn fill(writer: &mut ColumnWriter<'_>, cells: &[Option<&Cell>]) -> parquet::erro
             )?
         }
         ColumnWriter::Int64ColumnWriter(writer) => {
-            let whole = |cell: &&Cell| match cell {
-                Cell::Whole(value) => Some(*value),
+            let whole = |cell: &&CellValue| match cell {
+                CellValue::Whole(value) => Some(*value),
                 _ => None,
             };
             writer.write_batch(
@@ -102,8 +105,8 @@ fn fill(writer: &mut ColumnWriter<'_>, cells: &[Option<&Cell>]) -> parquet::erro
             )?
         }
         ColumnWriter::BoolColumnWriter(writer) => {
-            let flag = |cell: &&Cell| match cell {
-                Cell::Flag(value) => Some(*value),
+            let flag = |cell: &&CellValue| match cell {
+                CellValue::Flag(value) => Some(*value),
                 _ => None,
             };
             writer.write_batch(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::verdicts::Verdict;
-use crate::data::labels::Target;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
 use crate::statistics::{Bootstrap, Clusters, Defined, interval, mean};
 
 /// The mean scores of one model.
@@ -23,7 +23,7 @@ pub struct ModelScores {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeanScore {
     /// What is scored.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// Scores: each response as often as it was judged.
     pub n: usize,
     /// The mean, 0 to 5; `None` without a score.
@@ -37,17 +37,17 @@ pub struct MeanScore {
 
 /// The mean scores of every model on some targets, in the order of the models' names.
 pub(super) fn scores<'a>(
-    verdicts: impl Iterator<Item = &'a Verdict>,
-    targets: &[Target],
+    verdicts: impl Iterator<Item = &'a PairVerdict>,
+    targets: &[ScoreTarget],
     bootstrap: Bootstrap,
 ) -> Vec<ModelScores> {
-    let mut models: BTreeMap<&str, Vec<(&Verdict, usize)>> = BTreeMap::new();
+    let mut models: BTreeMap<&str, Vec<(&PairVerdict, usize)>> = BTreeMap::new();
     for verdict in verdicts {
         for (side, model) in verdict.pair.iter().enumerate() {
             models.entry(model).or_default().push((verdict, side));
         }
     }
-    let of = |(model, all): (&str, Vec<(&Verdict, usize)>)| ModelScores {
+    let of = |(model, all): (&str, Vec<(&PairVerdict, usize)>)| ModelScores {
         model: model.to_owned(),
         pairs: all.len(),
         means: means(&all, targets, bootstrap),
@@ -55,9 +55,13 @@ pub(super) fn scores<'a>(
     models.into_iter().map(of).collect()
 }
 
-fn means(all: &[(&Verdict, usize)], targets: &[Target], bootstrap: Bootstrap) -> Vec<MeanScore> {
+fn means(
+    all: &[(&PairVerdict, usize)],
+    targets: &[ScoreTarget],
+    bootstrap: Bootstrap,
+) -> Vec<MeanScore> {
     let judged: Vec<_> = all.iter().filter(|(v, _)| v.scores.is_some()).collect();
-    let score = |target: Target, (verdict, side): &(&Verdict, usize)| {
+    let score = |target: ScoreTarget, (verdict, side): &(&PairVerdict, usize)| {
         let scores = verdict.scores.as_ref()?.get(&target)?;
         scores.get(*side).copied()
     };
@@ -106,7 +110,7 @@ impl MeanScore {
 
 impl ModelScores {
     /// The mean on a target.
-    pub(super) fn on(&self, target: Target) -> Option<&MeanScore> {
+    pub(super) fn on(&self, target: ScoreTarget) -> Option<&MeanScore> {
         self.means.iter().find(|mean| mean.target == target)
     }
 }

@@ -1,22 +1,22 @@
 //! A part of the page: a heading, and what stands below it.
 
-use crate::analysis::agreement::Part;
+use crate::analysis::agreement::TableSection;
 use crate::support::chart::Chart;
 
 /// A section of the report, in whatever form.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct ReportSection {
     /// Its name in the address of the page.
     pub id: &'static str,
     /// The heading.
     pub title: &'static str,
     /// What stands below it.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<SectionBlock>,
 }
 
 /// What stands in a section.
 #[derive(Clone, Debug)]
-pub enum Block {
+pub enum SectionBlock {
     /// A paragraph.
     Said(String),
     /// Findings, each with what it is about.
@@ -24,14 +24,14 @@ pub enum Block {
     /// The name of the judge that the following is about.
     Judge(String),
     /// A table.
-    Table(Part),
+    Table(TableSection),
     /// A table whose rows are about entries of the browser, by their numbers.
-    Cases(Part, Vec<usize>),
+    Cases(TableSection, Vec<usize>),
     /// A title and pictures of the table that follows, side by side where there is room.
     Charts(String, Vec<Chart>),
 }
 
-impl Section {
+impl ReportSection {
     /// A section without anything in it.
     pub(super) fn new(id: &'static str, title: &'static str) -> Self {
         Self {
@@ -43,17 +43,18 @@ impl Section {
 
     /// Adds a paragraph.
     pub(super) fn say(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Said(text.into()));
+        self.blocks.push(SectionBlock::Said(text.into()));
     }
 
     /// Adds a chart.
     pub(super) fn chart(&mut self, chart: Chart) {
         let title = chart.title.clone();
-        self.blocks.push(Block::Charts(title, vec![chart]));
+        self.blocks.push(SectionBlock::Charts(title, vec![chart]));
     }
 
     /// Adds tables.
-    pub(super) fn tables(&mut self, parts: impl IntoIterator<Item = Part>) {
-        self.blocks.extend(parts.into_iter().map(Block::Table));
+    pub(super) fn tables(&mut self, parts: impl IntoIterator<Item = TableSection>) {
+        self.blocks
+            .extend(parts.into_iter().map(SectionBlock::Table));
     }
 }

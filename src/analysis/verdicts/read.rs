@@ -8,14 +8,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 
-use super::slim::{Criteria, Skipped, Slim, Status};
-use super::verdict::{ScoreKind, Scores, Verdict, chosen, expected};
+use super::slim::{ExpectedCriteria, Skipped, SlimRecord, SlimStatus};
+use super::verdict::{PairVerdict, ScoreKind, TargetScoreMap, chosen, expected};
 use crate::data::cases::Lines;
-use crate::data::labels::{Entry, own};
+use crate::data::labels::{LabelEntry, own};
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::Manifest;
 use crate::judging::run::record::{Record, SCHEMA};
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// So many lines are held at once.
 const BATCH: usize = 2048;
@@ -30,9 +30,9 @@ pub struct Verdicts {
     /// The judge's name, where the manifest lies beside the records; else its hash.
     pub name: String,
     /// The pairs.
-    pub pairs: Vec<Verdict>,
+    pub pairs: Vec<PairVerdict>,
     /// The labels that the records carry.
-    pub labels: Vec<Entry>,
+    pub labels: Vec<LabelEntry>,
     /// Records that are about no pair: cases that could not be read.
     pub without_pair: usize,
     /// Whether the last record was not whole, and left out: a run is writing it, or was ended as it did.
@@ -52,7 +52,7 @@ pub fn read(path: &Path, kind: ScoreKind) -> Result<Verdicts> {
     };
     let place = || format!("records {} cannot be opened", path.display());
     let hint = "hint: expected the folder that `acem3 judge --out` wrote, or its records.jsonl";
-    let file = regular::open(&path).with_context(|| format!("{}\n{hint}", place()))?;
+    let file = regular_file::open(&path).with_context(|| format!("{}\n{hint}", place()))?;
     let mut lines = Lines::new(BufReader::with_capacity(1 << 20, file));
     let (mut judges, mut verdicts) = (BTreeSet::new(), Verdicts::empty(&path));
     loop {
@@ -60,7 +60,7 @@ pub fn read(path: &Path, kind: ScoreKind) -> Result<Verdicts> {
         if batch.is_empty() {
             break;
         }
-        let parsed: Vec<Result<Read>> = batch
+        let parsed: Vec<Result<ParsedRecord>> = batch
             .par_iter()
             .map(|(number, line)| {
                 let text = line.as_deref().map_err(String::as_str);
@@ -110,22 +110,27 @@ pub fn of_records(
 }
 
 /// What a record tells.
-struct Read {
+struct ParsedRecord {
     judge: String,
     /// Where there was a pair.
-    verdict: Option<Verdict>,
+    verdict: Option<PairVerdict>,
     /// The labels it carries.
-    labels: Vec<Entry>,
+    labels: Vec<LabelEntry>,
     /// Whether it tells of a fault that cost no verdict.
     noted: bool,
 }
 
-fn parse(path: &Path, number: u64, line: Result<&str, &str>, kind: ScoreKind) -> Result<Read> {
+fn parse(
+    path: &Path,
+    number: u64,
+    line: Result<&str, &str>,
+    kind: ScoreKind,
+) -> Result<ParsedRecord> {
     let place = || format!("{} line {number}", path.display());
     let text = line.map_err(|fault| anyhow!("{}: {fault}", place()))?;
     let read = match kind {
         ScoreKind::Chosen => of::<Skipped>(text, number, chosen),
-        ScoreKind::Expected => of::<Criteria>(text, number, expected),
+        ScoreKind::Expected => of::<ExpectedCriteria>(text, number, expected),
     };
     let (schema, read) = read.with_context(|| {
         let hint = "hint: expected the records.jsonl that `acem3 judge --out` wrote";
@@ -138,7 +143,7 @@ fn parse(path: &Path, number: u64, line: Result<&str, &str>, kind: ScoreKind) ->
             place()
         );
     }
-    if let Some(score) = read.verdict.as_ref().and_then(Verdict::beyond) {
+    if let Some(score) = read.verdict.as_ref().and_then(PairVerdict::beyond) {
         bail!(
             "{}: a score of {score}, expected 0 to 5\n\
              hint: the line was changed since `acem3 judge` wrote it; delete it, and the same command makes it anew",
@@ -152,9 +157,9 @@ fn parse(path: &Path, number: u64, line: Result<&str, &str>, kind: ScoreKind) ->
 fn of<A: DeserializeOwned>(
     text: &str,
     number: u64,
-    scores: fn(&Slim<A>) -> Option<Scores>,
-) -> serde_json::Result<(u32, Read)> {
-    let mut line: Slim<A> = serde_json::from_str(text)?;
+    scores: fn(&SlimRecord<A>) -> Option<TargetScoreMap>,
+) -> serde_json::Result<(u32, ParsedRecord)> {
+    let mut line: SlimRecord<A> = serde_json::from_str(text)?;
     let labels = own(
         line.case.as_deref(),
         line.pair.as_ref(),
@@ -162,10 +167,10 @@ fn of<A: DeserializeOwned>(
         line.line,
     );
     let (schema, judge) = (line.schema, std::mem::take(&mut line.judge));
-    let (scores, noted) = (scores(&line), line.status == Status::Noted);
-    let read = Read {
+    let (scores, noted) = (scores(&line), line.status == SlimStatus::Noted);
+    let read = ParsedRecord {
         judge,
-        verdict: Verdict::of(line, scores, number),
+        verdict: PairVerdict::of(line, scores, number),
         labels,
         noted,
     };

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value as Json;
 
 use super::value::{List, Source, Value};
-use crate::checkpoints::store::encoding::Encoding;
+use crate::checkpoints::store::encoding::TensorEncoding;
 
 const MAGIC: [u8; 4] = *b"GGUF";
 /// Most pieces of metadata and most tensors; the largest models have 100 and 3000.
@@ -34,7 +34,7 @@ pub(crate) struct Info {
     /// Its name.
     pub name: String,
     /// Its type.
-    pub encoding: Encoding,
+    pub encoding: TensorEncoding,
     /// Its shape, rows first.
     pub shape: Vec<usize>,
     /// Where it begins, counted from the first byte of all tensors.
@@ -181,7 +181,7 @@ fn info<R: Read>(source: &mut Source<R>) -> Result<Info> {
         }
         shape.reverse();
         let number = source.u32()?;
-        let encoding = Encoding::of_ggml(number).with_context(|| {
+        let encoding = TensorEncoding::of_ggml(number).with_context(|| {
             format!(
                 "it is of the GGML type {number}, which is not read\n\
                  hint: F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0 are; take another file \

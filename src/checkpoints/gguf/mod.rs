@@ -18,28 +18,28 @@ pub(crate) use header::{Header, Info};
 use value::Source;
 pub(crate) use value::Value;
 
-use crate::checkpoints::store::store::{Store, Stored};
-use crate::support::digest::{Digest, Hashed};
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::support::digest::{Digest, HashingReader};
 
 /// Where a tensor of a file goes.
-pub(crate) struct Place {
+pub(crate) struct TensorPlacement {
     /// The name that layers load it by.
     pub name: String,
     /// Its heads, where the rows of each were rearranged by llama.cpp.
     pub heads: Option<usize>,
 }
 
-type Opened = Source<BufReader<Hashed<File>>>;
+type GgufFile = Source<BufReader<HashingReader<File>>>;
 
 /// The header of a file.
 pub(crate) fn header(path: &Path) -> Result<Header> {
     Ok(open(path)?.1)
 }
 
-fn open(path: &Path) -> Result<(Opened, Header)> {
+fn open(path: &Path) -> Result<(GgufFile, Header)> {
     let file = File::open(path).context("it cannot be read")?;
     let len = file.metadata().context("it cannot be read")?.len();
-    let mut source = Source::new(BufReader::new(Hashed::new(file)), len);
+    let mut source = Source::new(BufReader::new(HashingReader::new(file)), len);
     let header = Header::read(&mut source, len)?;
     Ok((source, header))
 }
@@ -48,9 +48,9 @@ fn open(path: &Path) -> Result<(Opened, Header)> {
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
-    store: &mut Store,
-    place: impl Fn(&Info) -> Result<Place>,
-) -> Result<(Digest, Vec<(String, Stored)>)> {
+    store: &mut TensorStore,
+    place: impl Fn(&Info) -> Result<TensorPlacement>,
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
     let (mut source, header) = open(path)?;
     let mut tensors = Vec::new();
     let mut bytes = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn read(
         source
             .append(info.bytes, &mut bytes)
             .with_context(|| format!("tensor `{}`", info.name))?;
-        let Place { name, heads } = place(info)?;
+        let TensorPlacement { name, heads } = place(info)?;
         if let Some(heads) = heads {
             bytes = half_by_half(&bytes, &info.shape, heads)
                 .with_context(|| format!("tensor `{}`", info.name))?;

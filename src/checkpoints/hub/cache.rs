@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::HubError;
 use super::id::is_commit;
-use super::{RepoRef, Settings};
+use super::{HubSettings, RepoRef};
 
 /// Tells backup programs to skip a folder (<https://bford.info/cachedir/>).
 const CACHEDIR_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
@@ -19,15 +19,15 @@ const LISTINGS: &str = "listings";
 
 /// The part of the cache that belongs to one repository.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct RepoCache {
     root: PathBuf,
     name: String,
     symlinks: bool,
 }
 
-impl Cache {
+impl RepoCache {
     /// The cache of a repository. Creates no folder.
-    pub(super) fn new(settings: &Settings, repo: &RepoRef) -> Self {
+    pub(super) fn new(settings: &HubSettings, repo: &RepoRef) -> Self {
         Self {
             root: settings.cache.clone(),
             name: format!("models--{}", repo.id().replace('/', "--")),
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn the_second_process_waits_for_the_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache {
+        let cache = RepoCache {
             root: dir.path().to_owned(),
             name: "a".to_owned(),
             symlinks: true,
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn lists_of_files_are_read_in_both_forms() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache {
+        let cache = RepoCache {
             root: dir.path().to_owned(),
             name: "a".to_owned(),
             symlinks: true,

@@ -15,15 +15,15 @@ use tokio::runtime::{Builder, Runtime};
 use super::error::{HubError, HubErrorKind, Refusal};
 use super::id::is_commit;
 use super::verify::Checksum;
-use super::{RepoRef, Settings};
+use super::{HubSettings, RepoRef};
 
 /// The longest chain of redirects.
 const MAX_REDIRECTS: usize = 8;
 
 /// A client of the hub, for one repository.
-pub(super) struct Client<'a> {
+pub(super) struct HubClient<'a> {
     repo: &'a RepoRef,
-    settings: &'a Settings,
+    settings: &'a HubSettings,
     model: HFRepository<RepoTypeModel>,
     no_redirects: reqwest::Client,
     runtime: Runtime,
@@ -39,9 +39,9 @@ pub(super) struct RemoteFile {
     pub(super) hash: Checksum,
 }
 
-impl<'a> Client<'a> {
+impl<'a> HubClient<'a> {
     /// A client of the hub in the settings.
-    pub(super) fn new(settings: &'a Settings, repo: &'a RepoRef) -> Result<Self, HubError> {
+    pub(super) fn new(settings: &'a HubSettings, repo: &'a RepoRef) -> Result<Self, HubError> {
         let failed = |error: &(dyn Error + 'static)| {
             let message = format!("cannot set up the hub client: {}", root_cause(error));
             let hint = "check HF_ENDPOINT, and that CA certificates are installed";

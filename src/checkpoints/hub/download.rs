@@ -7,17 +7,17 @@ use std::path::Path;
 use futures_util::StreamExt;
 use indicatif::ProgressBar;
 
-use super::cache::Cache;
-use super::client::{Client, RemoteFile};
+use super::cache::RepoCache;
+use super::client::{HubClient, RemoteFile};
 use super::error::{HubError, HubErrorKind};
 use super::verify::{mismatch, verify};
 
 /// Downloads files of one commit into the cache.
 pub(super) struct Download<'a> {
     /// The hub.
-    pub(super) client: &'a Client<'a>,
+    pub(super) client: &'a HubClient<'a>,
     /// The cache of the repository.
-    pub(super) cache: &'a Cache,
+    pub(super) cache: &'a RepoCache,
     /// The commit.
     pub(super) commit: &'a str,
     /// Counts bytes.

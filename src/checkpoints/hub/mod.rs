@@ -36,7 +36,7 @@ use super::file_filter::FileFilter;
 pub use downloads::Downloads;
 pub use error::{HubError, HubErrorKind};
 pub use id::RepoRef;
-pub use settings::{RetryPolicy, Settings, Token};
+pub use settings::{AccessToken, HubSettings, RetryPolicy};
 pub use snapshot::{Hub, HubStamp, Snapshot};
 
 /// The flags of commands that can download from the hub.
@@ -76,6 +76,6 @@ fn snapshot_of(
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;
-    let hub = Hub::new(Settings::from_env(flags.offline)?, quiet);
+    let hub = Hub::new(HubSettings::from_env(flags.offline)?, quiet);
     hub.snapshot(&repo, filter).map(Some)
 }

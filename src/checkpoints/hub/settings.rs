@@ -1,4 +1,4 @@
-//! Settings from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
+//! HubSettings from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
 //! `hf-hub` reads some of them itself; they are read here so that all are honoured and checked.
 
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ const ENDPOINT: &str = "https://huggingface.co";
 
 /// Where the hub and the cache are, and how to use them.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HubSettings {
     /// The hub's URL, without a `/` at its end.
     pub endpoint: String,
     /// The folder of the cache.
     pub cache: PathBuf,
     /// The token of the account.
-    pub token: Option<Token>,
+    pub token: Option<AccessToken>,
     /// The flag or variable that forbids network access, if one is set.
     pub offline: Option<&'static str>,
     /// False if snapshots hold copies instead of links.
@@ -57,9 +57,9 @@ impl Default for RetryPolicy {
 
 /// An access token. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct AccessToken(String);
 
-impl Token {
+impl AccessToken {
     /// A token from a variable or file; `None` if it is blank.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -72,13 +72,13 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("AccessToken(…)")
     }
 }
 
-impl Settings {
+impl HubSettings {
     /// True if the hub runs on this machine: a proxy would look for it elsewhere.
     pub(super) fn is_local(&self) -> bool {
         let url = Url::parse(&self.endpoint).ok();
@@ -122,7 +122,7 @@ impl Settings {
             })?;
         let token_file = path("HF_TOKEN_PATH").or_else(|| Some(hf_home.as_ref()?.join("token")));
         let variable = text("HF_TOKEN").or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
-        let token = match variable.as_deref().and_then(Token::new) {
+        let token = match variable.as_deref().and_then(AccessToken::new) {
             Some(token) => Some(token),
             None if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
             None => token_file.as_deref().map(read_token).transpose()?.flatten(),
@@ -174,10 +174,10 @@ fn endpoint(value: Option<String>) -> Result<String, HubError> {
 }
 
 /// The token in a file. An unreadable file is an error: without the token, the hub's answer would mislead.
-fn read_token(path: &Path) -> Result<Option<Token>, HubError> {
+fn read_token(path: &Path) -> Result<Option<AccessToken>, HubError> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Token::new(&text)),
+        Ok(text) => Ok(AccessToken::new(&text)),
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
         Err(error) => {
             let why = format!("cannot read the token: {error}");
@@ -204,12 +204,12 @@ fn is_true(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)], offline: bool) -> Result<Settings, HubError> {
+    fn read(variables: &[(&str, &str)], offline: bool) -> Result<HubSettings, HubError> {
         let found = |name: &str| {
             let pair = variables.iter().find(|(key, _)| *key == name)?;
             Some(OsString::from(pair.1))
         };
-        Settings::read(&found, offline)
+        HubSettings::read(&found, offline)
     }
 
     #[test]
@@ -235,10 +235,13 @@ mod tests {
         std::fs::write(dir.path().join("token"), "hf_file\n").unwrap();
         let home = ("HF_HOME", dir.path().to_str().unwrap());
         let token = |more: &[(&str, &str)]| read(&[&[home], more].concat(), false).unwrap().token;
-        assert_eq!(token(&[]), Token::new("hf_file"));
-        assert_eq!(token(&[("HF_TOKEN", " hf_named ")]), Token::new("hf_named"));
+        assert_eq!(token(&[]), AccessToken::new("hf_file"));
+        assert_eq!(
+            token(&[("HF_TOKEN", " hf_named ")]),
+            AccessToken::new("hf_named")
+        );
         assert_eq!(token(&[("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
-        assert_eq!(format!("{:?}", token(&[])), "Some(Token(…))");
+        assert_eq!(format!("{:?}", token(&[])), "Some(AccessToken(…))");
         let error = read(&[home, ("HF_TOKEN", "hf_a\u{e9}b")], false).unwrap_err();
         assert!(!error.to_string().contains("hf_a\u{e9}"), "{error}");
     }

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use super::cache::{Cache, is_inside};
-use super::client::{Client, RemoteFile};
+use super::cache::{RepoCache, is_inside};
+use super::client::{HubClient, RemoteFile};
 use super::download::Download;
 use super::error::HubError;
 use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};
 use super::id::is_commit;
-use super::{RepoRef, Settings};
+use super::{HubSettings, RepoRef};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::support::terminal::progress::say;
 
 /// A hub and a cache.
 #[derive(Debug)]
 pub struct Hub {
-    settings: Settings,
+    settings: HubSettings,
     quiet: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct HubStamp {
 
 impl Hub {
     /// A hub with a cache. `quiet` hides the progress bar and the notes.
-    pub fn new(settings: Settings, quiet: bool) -> Self {
+    pub fn new(settings: HubSettings, quiet: bool) -> Self {
         Self { settings, quiet }
     }
 
@@ -56,7 +56,7 @@ impl Hub {
     ///
     /// See [`HubErrorKind`](super::HubErrorKind).
     pub fn snapshot(&self, repo: &RepoRef, filter: &FileFilter) -> Result<Snapshot, HubError> {
-        let cache = Cache::new(&self.settings, repo);
+        let cache = RepoCache::new(&self.settings, repo);
         if let Some(setting) = self.settings.offline {
             return cached(&cache, repo, filter)?.ok_or_else(|| {
                 let why = format!(", and {setting} forbids access to the hub");
@@ -64,7 +64,7 @@ impl Hub {
                 not_cached(&cache, &repo.to_string(), &why, &hint)
             });
         }
-        let client = Client::new(&self.settings, repo)?;
+        let client = HubClient::new(&self.settings, repo)?;
         let stored = Some(repo.revision()).filter(|revision| is_commit(revision));
         let stored = stored.and_then(|commit| Some((commit.to_owned(), cache.listing(commit)?)));
         let (commit, names) = match stored.map_or_else(|| client.files(), Ok) {
@@ -146,7 +146,7 @@ impl Hub {
 
 /// The snapshot in the cache, if the cache has the revision. A missing file is an error.
 fn cached(
-    cache: &Cache,
+    cache: &RepoCache,
     repo: &RepoRef,
     filter: &FileFilter,
 ) -> Result<Option<Snapshot>, HubError> {
@@ -173,7 +173,7 @@ fn cached(
     }
 }
 
-fn not_cached(cache: &Cache, what: &str, why: &str, hint: &str) -> HubError {
+fn not_cached(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
     let root = cache.root().display();
     HubError::new(
         MissingFile,
@@ -190,7 +190,7 @@ fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<S
     })
 }
 
-fn snapshot(cache: &Cache, repo: &RepoRef, commit: String) -> Snapshot {
+fn snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
     Snapshot {
         folder: cache.snapshot(&commit),
         stamp: HubStamp {

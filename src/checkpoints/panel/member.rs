@@ -10,11 +10,11 @@ use acem3_projector::ProjectorConfig;
 use acem3_vision::{ImageProcessor, Selection, VisionConfig};
 use serde::Serialize;
 
-use crate::checkpoints::store::weights::Checkpoint;
+use crate::checkpoints::store::weight_files::Checkpoint;
 
 /// How a member sees.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Sight {
+pub(crate) struct VisionSetup {
     /// How images are prepared.
     pub processor: ImageProcessor,
     /// Heights and widths in pixels among which an image's is chosen, where it is seen in tiles too.
@@ -47,7 +47,7 @@ pub(crate) struct Member {
     /// What kind of model it is.
     pub kind: String,
     /// Its eyes, where it has any.
-    pub sight: Option<Sight>,
+    pub sight: Option<VisionSetup>,
     /// Its decoder.
     pub decoder: DecoderConfig,
     /// Its tokenizer.

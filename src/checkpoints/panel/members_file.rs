@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::files::only_gguf;
-use super::recipe::{Asking, MEMBERS};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::published::Source;
+use crate::checkpoints::panel::definition::{MEMBERS, PromptConfig};
+use crate::checkpoints::published::CheckpointSource;
 
 /// Most tokens of one analysis where the file does not say.
 const ANALYSIS_TOKENS: usize = 128;
@@ -39,29 +39,29 @@ pub(crate) struct MembersFile {
     /// change nothing.
     #[serde(default)]
     ignore_config: Vec<String>,
-    members: Seats,
+    members: MemberEntries,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Seats {
-    expression: Seat,
-    medical_knowledge: Seat,
-    patient_relevance: Seat,
-    conclusion: Seat,
+struct MemberEntries {
+    expression: MemberEntry,
+    medical_knowledge: MemberEntry,
+    patient_relevance: MemberEntry,
+    conclusion: MemberEntry,
 }
 
 /// A folder, GGUF file or id, or one with what is particular about it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Seat {
+enum MemberEntry {
     Folder(PathBuf),
-    Described(Described),
+    Described(MemberTable),
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Described {
+struct MemberTable {
     #[serde(alias = "file")]
     folder: PathBuf,
     /// Leave the eyes of the checkpoint aside.
@@ -72,9 +72,9 @@ struct Described {
     vision_tower: Option<PathBuf>,
 }
 
-impl Seats {
+impl MemberEntries {
     /// The four, in the order of [`MEMBERS`].
-    fn all(&self) -> [&Seat; 4] {
+    fn all(&self) -> [&MemberEntry; 4] {
         [
             &self.expression,
             &self.medical_knowledge,
@@ -102,8 +102,8 @@ impl MembersFile {
     }
 
     /// How a panel is asked where nobody says it.
-    pub(crate) fn default_asking(name: String) -> Asking {
-        Asking {
+    pub(crate) fn default_asking(name: String) -> PromptConfig {
+        PromptConfig {
             name,
             layout: Layout::Paper,
             rubric: Detail::Full,
@@ -113,18 +113,18 @@ impl MembersFile {
     }
 
     /// How the panel is asked.
-    pub(crate) fn asking(&self, path: &Path) -> Asking {
+    pub(crate) fn asking(&self, path: &Path) -> PromptConfig {
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or(stem);
         let default = Self::default_asking(name.unwrap_or_default());
-        Asking {
+        PromptConfig {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
             leads: self.members.all().map(|seat| {
                 let own = match seat {
-                    Seat::Described(seat) => seat.reward_token.as_ref(),
-                    Seat::Folder(_) => None,
+                    MemberEntry::Described(seat) => seat.reward_token.as_ref(),
+                    MemberEntry::Folder(_) => None,
                 };
                 own.or(self.reward_token.as_ref())
                     .cloned()
@@ -135,7 +135,11 @@ impl MembersFile {
     }
 
     /// The four checkpoints, in order.
-    pub(crate) fn sources(&self, path: &Path, downloads: &mut Downloads) -> Result<Vec<Source>> {
+    pub(crate) fn sources(
+        &self,
+        path: &Path,
+        downloads: &mut Downloads,
+    ) -> Result<Vec<CheckpointSource>> {
         let base = path.parent().unwrap_or(Path::new(""));
         let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, seat)| {
             let source = self.source(seat, base, downloads);
@@ -144,7 +148,12 @@ impl MembersFile {
         sources.collect()
     }
 
-    fn source(&self, seat: &Seat, base: &Path, downloads: &mut Downloads) -> Result<Source> {
+    fn source(
+        &self,
+        seat: &MemberEntry,
+        base: &Path,
+        downloads: &mut Downloads,
+    ) -> Result<CheckpointSource> {
         let Some(folder) = place(seat.folder(), base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "there is no folder and no .gguf file {}\n\
@@ -153,8 +162,8 @@ impl MembersFile {
             )
         };
         let described = match seat {
-            Seat::Folder(_) => None,
-            Seat::Described(seat) => Some(seat),
+            MemberEntry::Folder(_) => None,
+            MemberEntry::Described(seat) => Some(seat),
         };
         let tower = described.and_then(|seat| seat.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
@@ -165,12 +174,12 @@ impl MembersFile {
             None => None,
         };
         let dialogue = described.and_then(|seat| seat.dialogue.as_ref());
-        Ok(Source {
+        Ok(CheckpointSource {
             text_only: described.is_some_and(|seat| seat.text_only),
             dialogue: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
-            ..Source::plain(only_gguf(&folder).unwrap_or(folder))
+            ..CheckpointSource::plain(only_gguf(&folder).unwrap_or(folder))
         })
     }
 }
@@ -183,7 +192,7 @@ fn place(
     downloads: &mut Downloads,
 ) -> Result<Option<PathBuf>> {
     let local = base.join(name);
-    if local.is_dir() || Source::plain(local.clone()).is_gguf() {
+    if local.is_dir() || CheckpointSource::plain(local.clone()).is_gguf() {
         return Ok(Some(local));
     }
     let id = name.to_string_lossy();
@@ -191,7 +200,7 @@ fn place(
     found.with_context(|| format!("{id}: cannot be had"))
 }
 
-impl Seat {
+impl MemberEntry {
     fn folder(&self) -> &Path {
         match self {
             Self::Folder(folder) => folder,

@@ -39,13 +39,13 @@ pub struct PanelSpec {
     /// The shape of its members.
     pub model: ModelConfig,
     /// The weight files of each member, which together are its whole checkpoint.
-    pub members: Members,
+    pub members: MemberFiles,
 }
 
 /// The weight files (safetensors) of the four members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Members {
+pub struct MemberFiles {
     /// The expression expert.
     pub expression: Vec<String>,
     /// The medical knowledge expert.
@@ -56,7 +56,7 @@ pub struct Members {
     pub conclusion: Vec<String>,
 }
 
-impl Members {
+impl MemberFiles {
     /// The four, in the order of an engine's heads, with their names.
     pub fn all(&self) -> [(&'static str, &[String]); 4] {
         [
@@ -68,8 +68,8 @@ impl Members {
     }
 }
 
-impl From<[Vec<String>; 4]> for Members {
-    /// The four in the order of [`Members::all`].
+impl From<[Vec<String>; 4]> for MemberFiles {
+    /// The four in the order of [`MemberFiles::all`].
     fn from(files: [Vec<String>; 4]) -> Self {
         let [expression, medical_knowledge, patient_relevance, conclusion] = files;
         Self {
@@ -85,7 +85,7 @@ impl PanelSpec {
     /// The version this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// What the text of each member begins with, in the order of [`Members::all`].
+    /// What the text of each member begins with, in the order of [`MemberFiles::all`].
     pub fn leads(&self) -> [String; 4] {
         let lead = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
         self.members.all().map(lead)

@@ -7,29 +7,29 @@ use acem3_vision::{SelectFeature, Selection};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-use super::decoder::{Family, decoder};
-use super::fields::Fields;
-use super::names::Layout;
+use super::decoder::{DecoderFamily, decoder};
 use super::vision;
+use crate::checkpoints::published::config_fields::ConfigFields;
+use crate::checkpoints::published::tensor_names::CheckpointLayout;
 
 /// A checkpoint's configuration.
 #[derive(Clone, Debug)]
-pub(super) struct Published {
+pub(super) struct CheckpointConfig {
     /// Its `model_type`.
     pub kind: String,
     /// How its tensors are named.
-    pub layout: Layout,
+    pub layout: CheckpointLayout,
     /// Its decoder.
     pub decoder: DecoderConfig,
     /// Its eyes, where it has any.
-    pub eyes: Option<Eyes>,
+    pub eyes: Option<VisionPart>,
     /// The name of the dialogue that models of its kind are spoken to in.
     pub dialogue: &'static str,
 }
 
 /// What a configuration says of a model's eyes.
 #[derive(Clone, Debug)]
-pub(super) struct Eyes {
+pub(super) struct VisionPart {
     /// The tower, where it is in the configuration.
     pub network: Option<Network>,
     /// The name of the tower, where it is published on its own.
@@ -46,32 +46,32 @@ pub(super) struct Eyes {
     pub pinpoints: Option<Vec<[usize; 2]>>,
 }
 
-impl Published {
+impl CheckpointConfig {
     /// Reads a configuration. `ignored`: fields that are known to change nothing.
     pub(super) fn parse(map: Map<String, Value>, ignored: &[String]) -> Result<Self> {
-        let mut fields = Fields::new("", map);
+        let mut fields = ConfigFields::new("", map);
         fields.only("quantization_config", Value::Null)?;
         let kind: String = fields.need("model_type")?;
         match kind.as_str() {
-            "llava_llama" => Self::original(kind, fields, Family::Llama, ignored),
-            "llava_mistral" => Self::original(kind, fields, Family::Mistral, ignored),
+            "llava_llama" => Self::original(kind, fields, DecoderFamily::Llama, ignored),
+            "llava_mistral" => Self::original(kind, fields, DecoderFamily::Mistral, ignored),
             // LLaVA before 1.1, and what was trained with its code.
             "llava" if !fields.has("text_config") => {
-                Self::original(kind, fields, Family::Llama, ignored)
+                Self::original(kind, fields, DecoderFamily::Llama, ignored)
             }
             "llava" | "llava_next" => Self::hub(kind, fields, ignored),
             // A plain model that LLaVA's code was trained on keeps its type and has a projector.
             other if fields.has("mm_vision_tower") => {
-                let family = Family::of(other)?;
+                let family = DecoderFamily::of(other)?;
                 Self::original(kind, fields, family, ignored)
             }
             other => {
-                let family = Family::of(other)?;
+                let family = DecoderFamily::of(other)?;
                 let decoder = decoder(&mut fields, family)?;
                 fields.finish(ignored)?;
                 Ok(Self {
                     kind,
-                    layout: Layout::Plain,
+                    layout: CheckpointLayout::Plain,
                     decoder,
                     eyes: None,
                     dialogue: "plain",
@@ -83,15 +83,15 @@ impl Published {
     /// LLaVA's own code (`llava_arch.py`): a language model's configuration with `mm_` fields.
     fn original(
         kind: String,
-        mut fields: Fields,
-        family: Family,
+        mut fields: ConfigFields,
+        family: DecoderFamily,
         ignored: &[String],
     ) -> Result<Self> {
         let decoder = decoder(&mut fields, family)?;
         for (name, value) in [("mm_use_im_start_end", false), ("mm_resampler", false)] {
             fields.only(name, value)?;
         }
-        let aspect = Aspect::of_fields(&mut fields)?;
+        let aspect = AspectRatioMode::of_fields(&mut fields)?;
         let tower: Option<String> = fields.take("mm_vision_tower")?;
         let older: Option<String> = fields.take("vision_tower")?;
         let projector = match fields.take::<String>("mm_projector_type")?.as_deref() {
@@ -107,7 +107,7 @@ impl Published {
                 "mm_vision_select_feature is `{select_feature}`, expected patch where images are seen in tiles"
             );
         }
-        let eyes = Eyes {
+        let eyes = VisionPart {
             network: None,
             tower: Some(
                 tower
@@ -123,7 +123,7 @@ impl Published {
         fields.finish(ignored)?;
         Ok(Self {
             kind,
-            layout: Layout::Original,
+            layout: CheckpointLayout::Original,
             decoder,
             eyes: Some(eyes),
             dialogue: family.dialogue(),
@@ -131,10 +131,10 @@ impl Published {
     }
 
     /// The hub's `llava` (`configuration_llava.py`) and `llava_next`: a configuration for each part.
-    fn hub(kind: String, mut fields: Fields, ignored: &[String]) -> Result<Self> {
+    fn hub(kind: String, mut fields: ConfigFields, ignored: &[String]) -> Result<Self> {
         let mut text = fields.object("text_config")?.context("no text_config")?;
         let model_type: String = text.or("model_type", "llama".to_owned())?;
-        let family = Family::of(&model_type).context("text_config")?;
+        let family = DecoderFamily::of(&model_type).context("text_config")?;
         // The outer switch is that of the whole model (`tie_word_embeddings` of its own class).
         let tied: Option<bool> = fields.take("tie_word_embeddings")?;
         // What the outer part says counts where the inner part says nothing.
@@ -147,11 +147,11 @@ impl Published {
         }
         text.finish(ignored)?;
         let tiled = kind == "llava_next";
-        let eyes = Eyes::of_parts(&mut fields, decoder.hidden_size, tiled, ignored)?;
+        let eyes = VisionPart::of_parts(&mut fields, decoder.hidden_size, tiled, ignored)?;
         fields.finish(ignored)?;
         Ok(Self {
             kind,
-            layout: Layout::Hub,
+            layout: CheckpointLayout::Hub,
             decoder,
             eyes: Some(eyes),
             dialogue: family.dialogue(),
@@ -159,10 +159,10 @@ impl Published {
     }
 }
 
-impl Eyes {
+impl VisionPart {
     /// The eyes of the hub's `llava`, or, `tiled`, of its `llava_next`.
     fn of_parts(
-        fields: &mut Fields,
+        fields: &mut ConfigFields,
         hidden_size: usize,
         tiled: bool,
         ignored: &[String],
@@ -211,13 +211,13 @@ impl Eyes {
 }
 
 /// How LLaVA's own code shows an oblong image to its tower (`process_images` in its `mm_utils.py`).
-struct Aspect {
+struct AspectRatioMode {
     pad: bool,
     pinpoints: Option<Vec<[usize; 2]>>,
 }
 
-impl Aspect {
-    fn of_fields(fields: &mut Fields) -> Result<Self> {
+impl AspectRatioMode {
+    fn of_fields(fields: &mut ConfigFields) -> Result<Self> {
         let aspect: String = fields.or("image_aspect_ratio", "square".to_owned())?;
         if aspect != "anyres" {
             fields.only("mm_patch_merge_type", "flat")?;

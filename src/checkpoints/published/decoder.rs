@@ -4,7 +4,7 @@
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
 use anyhow::{Result, bail};
 
-use super::fields::Fields;
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Sizes beyond those of any model, so that products of two of them can be computed.
 const LARGEST: usize = 1 << 24;
@@ -12,7 +12,7 @@ const DEEPEST: usize = 4096;
 
 /// The kinds of decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum DecoderFamily {
     /// Llama, Vicuna and what grew out of them.
     Llama,
     /// Mistral.
@@ -21,7 +21,7 @@ pub(super) enum Family {
     Qwen2,
 }
 
-impl Family {
+impl DecoderFamily {
     /// The family of a `model_type`.
     pub(super) fn of(model_type: &str) -> Result<Self> {
         match model_type {
@@ -46,9 +46,9 @@ impl Family {
 }
 
 /// The decoder that the fields describe. What is left of them is for the caller.
-pub(super) fn decoder(fields: &mut Fields, family: Family) -> Result<DecoderConfig> {
-    let mistral = family == Family::Mistral;
-    let qwen2 = family == Family::Qwen2;
+pub(super) fn decoder(fields: &mut ConfigFields, family: DecoderFamily) -> Result<DecoderConfig> {
+    let mistral = family == DecoderFamily::Mistral;
+    let qwen2 = family == DecoderFamily::Qwen2;
     let act: String = fields.or("hidden_act", "silu".to_owned())?;
     if !matches!(act.as_str(), "silu" | "swish") {
         bail!("hidden_act is `{act}`, only silu is supported");
@@ -56,18 +56,18 @@ pub(super) fn decoder(fields: &mut Fields, family: Family) -> Result<DecoderConf
     fields.only("mlp_bias", false)?;
     fields.only("partial_rotary_factor", 1.0)?;
     let layers = fields.or("num_hidden_layers", 32)?;
-    let biased = fields.or("attention_bias", false)? && family == Family::Llama;
+    let biased = fields.or("attention_bias", false)? && family == DecoderFamily::Llama;
     let (sliding_window, max_window_layers) = window(fields, family, layers)?;
     let (rope_theta, rope_scaling) = rope(fields)?;
     let inner = match family {
-        Family::Llama => 11_008,
-        Family::Mistral => 14_336,
-        Family::Qwen2 => 22_016,
+        DecoderFamily::Llama => 11_008,
+        DecoderFamily::Mistral => 14_336,
+        DecoderFamily::Qwen2 => 22_016,
     };
     let context = match family {
-        Family::Llama => 2048,
-        Family::Mistral => 131_072,
-        Family::Qwen2 => 32_768,
+        DecoderFamily::Llama => 2048,
+        DecoderFamily::Mistral => 131_072,
+        DecoderFamily::Qwen2 => 32_768,
     };
     let config = DecoderConfig {
         vocab_size: fields.or("vocab_size", if qwen2 { 151_936 } else { 32_000 })?,
@@ -110,26 +110,30 @@ pub(super) fn decoder(fields: &mut Fields, family: Family) -> Result<DecoderConf
 }
 
 /// The window of Mistral, or of Qwen2's upper layers where it is switched on.
-fn window(fields: &mut Fields, family: Family, layers: usize) -> Result<(Option<usize>, usize)> {
+fn window(
+    fields: &mut ConfigFields,
+    family: DecoderFamily,
+    layers: usize,
+) -> Result<(Option<usize>, usize)> {
     let (window, from) = match family {
-        Family::Llama => {
+        DecoderFamily::Llama => {
             fields.only("use_sliding_window", false)?;
             (fields.take("sliding_window")?, 0)
         }
-        Family::Mistral => {
+        DecoderFamily::Mistral => {
             // Absent means 4096, null means none.
             let absent = !fields.has("sliding_window");
             let window = fields.take("sliding_window")?;
             (window.or(absent.then_some(4096)), 0)
         }
-        Family::Qwen2 => {
+        DecoderFamily::Qwen2 => {
             let on = fields.or("use_sliding_window", false)?;
             let window = fields.or("sliding_window", 4096)?;
             let from = fields.or("max_window_layers", 28)?;
             if on { (Some(window), from) } else { (None, 0) }
         }
     };
-    if family == Family::Llama && window.is_some() {
+    if family == DecoderFamily::Llama && window.is_some() {
         bail!("sliding_window is set, which models of type llama do not heed");
     }
     if let Some(types) = fields.take::<Vec<String>>("layer_types")? {
@@ -151,7 +155,7 @@ fn window(fields: &mut Fields, family: Family, layers: usize) -> Result<(Option<
 
 /// Base and scaling of the rotary angles: `rope_theta` and `rope_scaling`, or both in
 /// `rope_parameters` as transformers 5 writes them.
-fn rope(fields: &mut Fields) -> Result<(f64, Option<RopeScaling>)> {
+fn rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
     let outer: Option<f64> = fields.take("rope_theta")?;
     let scaling = match fields.object("rope_parameters")? {
         Some(parameters) => {

@@ -3,12 +3,12 @@
 //! Names and settings of the different layouts are turned here into those that the crates know.
 
 mod config;
+pub(crate) mod config_fields;
 mod decoder;
-pub(crate) mod fields;
 mod gguf;
-mod names;
 mod sentencepiece;
 mod shards;
+mod tensor_names;
 mod tokenizer;
 mod tower;
 mod vision;
@@ -26,13 +26,13 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::CONFIG_FILE;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::store::weights::{Checkpoint, Library};
-use crate::support::device::Place;
-use config::Published;
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
+use crate::support::device::Placement;
+use config::CheckpointConfig;
 
 /// A checkpoint's folder, and what a panel's file says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct CheckpointSource {
     /// The folder, or the GGUF file.
     pub folder: PathBuf,
     /// Leave its eyes aside.
@@ -45,7 +45,7 @@ pub(crate) struct Source {
     pub ignore_config: Vec<String>,
 }
 
-impl Source {
+impl CheckpointSource {
     /// A folder of which nothing is said.
     pub(crate) fn plain(folder: PathBuf) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// Reads the checkpoint.
-    pub(crate) fn load(&self, name: &str, library: &mut Library) -> Result<Member> {
+    pub(crate) fn load(&self, name: &str, library: &mut WeightFiles) -> Result<Member> {
         if self.is_gguf() {
             let file = || self.folder.display().to_string();
             return gguf::load(self, name, library).with_context(file);
@@ -71,7 +71,7 @@ impl Source {
         let path = self.folder.join(CONFIG_FILE);
         let file = path.display().to_string();
         let published = json(&path)
-            .and_then(|map| Published::parse(map, &self.ignore_config))
+            .and_then(|map| CheckpointConfig::parse(map, &self.ignore_config))
             .with_context(|| file.clone())?;
         let tokenizer = tokenizer::read(&self.folder)?;
         let known = tokenizer.text.vocabulary();
@@ -91,7 +91,10 @@ impl Source {
                 weights.add(&ours, stored)?;
             }
         }
-        names::drop_tied(&mut weights, published.decoder.tie_word_embeddings)?;
+        crate::checkpoints::published::tensor_names::drop_tied(
+            &mut weights,
+            published.decoder.tie_word_embeddings,
+        )?;
         let sight = match &published.eyes {
             Some(eyes) if !self.text_only => {
                 let found = tower::find(self, eyes, &mut weights, library, &mut files)?;
@@ -118,13 +121,13 @@ impl Source {
 pub(crate) fn checkpoint(
     folder: &Path,
     name: &str,
-    place: &Place,
+    place: &Placement,
     rename: impl Fn(&str) -> Option<String>,
 ) -> Result<Checkpoint> {
     let mut weights = Checkpoint::new(name);
     let shards = shards::read(
         folder,
-        &mut Library::new(place, Downloads::default()),
+        &mut WeightFiles::new(place, Downloads::default()),
         &mut BTreeMap::new(),
     )?;
     for (tensor, stored) in shards {

@@ -6,8 +6,8 @@ use std::path::{Component, Path};
 use anyhow::{Context, Result, bail};
 
 use super::json;
-use crate::checkpoints::store::store::Stored;
-use crate::checkpoints::store::weights::{Library, is_buffer};
+use crate::checkpoints::store::tensor_store::StoredTensor;
+use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
 
 /// The forms in which weights lie, the first that is there being read: an index of several files,
 /// or one file.
@@ -20,9 +20,9 @@ const FORMS: [(&str, &str); 2] = [
 /// `files`.
 pub(super) fn read(
     folder: &Path,
-    library: &mut Library,
+    library: &mut WeightFiles,
     files: &mut BTreeMap<String, String>,
-) -> Result<Vec<(String, Stored)>> {
+) -> Result<Vec<(String, StoredTensor)>> {
     let mut note = |file: &str, hash: String| {
         let last = folder.file_name().unwrap_or_default().to_string_lossy();
         files.insert(format!("{last}/{file}"), hash);
@@ -69,9 +69,9 @@ fn sharded(
     folder: &Path,
     index: &str,
     placed: &BTreeMap<String, String>,
-    library: &mut Library,
+    library: &mut WeightFiles,
     note: &mut impl FnMut(&str, String),
-) -> Result<Vec<(String, Stored)>> {
+) -> Result<Vec<(String, StoredTensor)>> {
     let shards: BTreeSet<&String> = placed.values().collect();
     if let Some(absent) = shards.iter().find(|file| !folder.join(file).is_file()) {
         bail!(

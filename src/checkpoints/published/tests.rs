@@ -1,12 +1,12 @@
 //! Published checkpoints against the reference implementations: `assets/golden/make_checkpoints.py`
 //! says how they and the expected values were made.
 
+mod bf16_training;
+mod devices;
 mod full_size;
-mod kinds;
-mod masters;
-mod pieces;
-mod places;
+mod llava_variants;
 mod training;
+mod unigram_tokenizer;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use acem3_vision::{Limits, VisionTower, decode};
 use candle::{DType, Device, Tensor};
 use serde_json::{Value, json};
 
-use super::config::Published;
-use super::{Source, sentencepiece};
+use super::config::CheckpointConfig;
+use super::{CheckpointSource, sentencepiece};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::store::weights::Library;
-use crate::support::device::Place;
+use crate::checkpoints::store::weight_files::WeightFiles;
+use crate::support::device::Placement;
 
 /// What stands before the image and after it in the reference's prompt.
 const OPEN: &str =
@@ -42,16 +42,16 @@ fn expected() -> HashMap<String, Tensor> {
 }
 
 fn member(folder: &str) -> Member {
-    member_at(folder, &Place::cpu())
+    member_at(folder, &Placement::cpu())
 }
 
-fn member_at(folder: &str, place: &Place) -> Member {
+fn member_at(folder: &str, place: &Placement) -> Member {
     member_of(golden("checkpoints").join(folder), place)
 }
 
-fn member_of(folder: PathBuf, place: &Place) -> Member {
-    let source = Source::plain(folder);
-    let mut library = Library::new(place, Downloads::default());
+fn member_of(folder: PathBuf, place: &Placement) -> Member {
+    let source = CheckpointSource::plain(folder);
+    let mut library = WeightFiles::new(place, Downloads::default());
     source.load("conclusion", &mut library).unwrap()
 }
 
@@ -215,9 +215,9 @@ fn quoting_holds_with_a_converted_tokenizer() {
     assert_eq!(tokenizer.decode(&joined).unwrap(), "Score");
 }
 
-fn parse(config: &Value) -> Result<Published, String> {
+fn parse(config: &Value) -> Result<CheckpointConfig, String> {
     let map = config.as_object().unwrap().clone();
-    Published::parse(map, &[]).map_err(|error| format!("{error:#}"))
+    CheckpointConfig::parse(map, &[]).map_err(|error| format!("{error:#}"))
 }
 
 #[test]

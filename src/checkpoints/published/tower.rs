@@ -8,22 +8,22 @@ use acem3_vision::published::{Network, called};
 use acem3_vision::{Layout, Renaming};
 use anyhow::{Context, Result, bail};
 
-use super::config::Eyes;
-use super::names::{TOWER, drop_unused, tower_name};
-use super::{CONFIG_FILE, Source, shards, vision};
+use super::config::VisionPart;
+use super::{CONFIG_FILE, CheckpointSource, shards, vision};
 use crate::checkpoints::file_filter::FileFilter;
-use crate::checkpoints::panel::member::Sight;
-use crate::checkpoints::store::weights::{Checkpoint, Library};
+use crate::checkpoints::panel::member::VisionSetup;
+use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 
 /// The eyes of a checkpoint whose own tensors are in `weights`; those of a tower that it only names
 /// are added to them.
 pub(super) fn find(
-    source: &Source,
-    eyes: &Eyes,
+    source: &CheckpointSource,
+    eyes: &VisionPart,
     weights: &mut Checkpoint,
-    library: &mut Library,
+    library: &mut WeightFiles,
     files: &mut BTreeMap<String, String>,
-) -> Result<Sight> {
+) -> Result<VisionSetup> {
     let brings = weights.tensors.keys().any(|name| name.starts_with(TOWER));
     let folder = match (folder(source, eyes.tower.as_deref()), &eyes.tower) {
         (None, Some(name)) if !brings => fetched(source, name, library)?,
@@ -47,7 +47,7 @@ pub(super) fn find(
     let mut folders: Vec<&Path> = vec![&source.folder];
     folders.extend(folder.as_deref());
     let processor = vision::processor(&folders, &network, eyes)?;
-    Ok(Sight {
+    Ok(VisionSetup {
         processor,
         pinpoints: eyes.pinpoints.clone(),
         selection: eyes.selection,
@@ -62,7 +62,12 @@ pub(super) fn find(
 
 /// The tower's configuration: the checkpoint's own, that of the folder it lies in, or that which its
 /// name stands for.
-fn network(source: &Source, eyes: &Eyes, folder: Option<&Path>, brings: bool) -> Result<Network> {
+fn network(
+    source: &CheckpointSource,
+    eyes: &VisionPart,
+    folder: Option<&Path>,
+    brings: bool,
+) -> Result<Network> {
     if let Some(network) = &eyes.network {
         return Ok(network.clone());
     }
@@ -91,7 +96,7 @@ fn network(source: &Source, eyes: &Eyes, folder: Option<&Path>, brings: bool) ->
 
 /// The folder of a tower: the one that is named outright, or one of the tower's name beside or
 /// inside the checkpoint.
-fn folder(source: &Source, name: Option<&str>) -> Option<PathBuf> {
+fn folder(source: &CheckpointSource, name: Option<&str>) -> Option<PathBuf> {
     if source.vision_tower.is_some() {
         return source.vision_tower.clone();
     }
@@ -107,12 +112,16 @@ fn folder(source: &Source, name: Option<&str>) -> Option<PathBuf> {
 }
 
 /// The tower from the hub, where its name is an id there.
-fn fetched(source: &Source, name: &str, library: &mut Library) -> Result<Option<PathBuf>> {
+fn fetched(
+    source: &CheckpointSource,
+    name: &str,
+    library: &mut WeightFiles,
+) -> Result<Option<PathBuf>> {
     let found = library.downloads.folder(name, &FileFilter::Encoder);
     found.with_context(|| absent(source, name))
 }
 
-fn missing<T>(source: &Source, name: &str) -> Result<T> {
+fn missing<T>(source: &CheckpointSource, name: &str) -> Result<T> {
     bail!(
         "{}\n\
          hint: put the tower's folder beside the checkpoint's, or name it as vision_tower in a \
@@ -121,7 +130,7 @@ fn missing<T>(source: &Source, name: &str) -> Result<T> {
     )
 }
 
-fn absent(source: &Source, name: &str) -> String {
+fn absent(source: &CheckpointSource, name: &str) -> String {
     let folder = source.folder.display();
     format!("{folder}: its vision tower `{name}` lies neither in it nor beside it")
 }

@@ -8,9 +8,9 @@ use acem3_vision::{AnyRes, ImageProcessor, Layout, Published};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::config::Eyes;
-use super::fields::Fields;
+use super::config::VisionPart;
 use super::{CONFIG_FILE, json as read};
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// The files that say how images are prepared, the older first.
 const PROCESSORS: [(&str, Option<&str>); 2] = [
@@ -45,7 +45,7 @@ fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
         return Ok(());
     };
     left.retain(|field, _| !Network::reads(field));
-    Fields::new(place, left).finish(ignored)
+    ConfigFields::new(place, left).finish(ignored)
 }
 
 /// A tower that LLaVA's code looks through, as it looks: no norm follows its last block.
@@ -63,7 +63,7 @@ pub(super) fn allowed(mut network: Network) -> Result<Network> {
 pub(super) fn processor(
     folders: &[&Path],
     network: &Network,
-    eyes: &Eyes,
+    eyes: &VisionPart,
 ) -> Result<ImageProcessor> {
     for folder in folders {
         for (file, part) in PROCESSORS {
@@ -87,7 +87,7 @@ pub(super) fn processor(
     of_file(&file, network, eyes)
 }
 
-fn of_file(file: &Value, network: &Network, eyes: &Eyes) -> Result<ImageProcessor> {
+fn of_file(file: &Value, network: &Network, eyes: &VisionPart) -> Result<ImageProcessor> {
     let mut processor = image_processor(file, network.layout)?;
     if eyes.pad {
         processor.pad = Pad::Square;

@@ -5,20 +5,20 @@ use candle::quantized::GgmlDType;
 
 /// The type of a tensor in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Encoding {
+pub(crate) enum TensorEncoding {
     /// Numbers, one after the other.
     Plain(DType),
     /// Blocks of quantised numbers (llama.cpp's `ggml-quants`), none across two rows.
     Blocks(GgmlDType),
 }
 
-impl From<DType> for Encoding {
+impl From<DType> for TensorEncoding {
     fn from(dtype: DType) -> Self {
         Self::Plain(dtype)
     }
 }
 
-impl Encoding {
+impl TensorEncoding {
     /// The type of this number in a GGUF file (`ggml_type` in llama.cpp's `ggml.h`), where it is one
     /// that is read.
     pub(crate) fn of_ggml(number: u32) -> Option<Self> {
@@ -85,15 +85,18 @@ mod tests {
 
     #[test]
     fn rows_are_whole_blocks() {
-        let q4 = Encoding::of_ggml(12).unwrap();
+        let q4 = TensorEncoding::of_ggml(12).unwrap();
         assert_eq!(
             (q4.name(), q4.bytes(&[3, 512])),
             ("Q4_K", Some(3 * 2 * 144))
         );
         // As many values as two blocks hold, but a block would lie across rows.
         assert_eq!(q4.bytes(&[4, 128]), None);
-        assert_eq!(Encoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
-        assert_eq!(Encoding::Plain(DType::F32).bytes(&[usize::MAX, 2]), None);
-        assert_eq!(Encoding::of_ggml(16), None);
+        assert_eq!(TensorEncoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
+        assert_eq!(
+            TensorEncoding::Plain(DType::F32).bytes(&[usize::MAX, 2]),
+            None
+        );
+        assert_eq!(TensorEncoding::of_ggml(16), None);
     }
 }

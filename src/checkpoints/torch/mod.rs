@@ -5,7 +5,7 @@
 //! hostile one can end the program or take all memory; the one here bounds all three.
 
 mod pickle;
-mod state;
+mod state_dict;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::checkpoints::store::store::{Store, Stored};
-use crate::support::digest::{Digest, Hashed};
-use state::View;
+use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
+use crate::checkpoints::torch::state_dict::TensorView;
+use crate::support::digest::{Digest, HashingReader};
 
 /// Longest pickle; that of a model of 70 billion parameters takes less than a megabyte.
 const PICKLE: u64 = 16 << 20;
@@ -27,10 +27,10 @@ const PICKLE: u64 = 16 << 20;
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
-    store: &mut Store,
+    store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(Digest, Vec<(String, Stored)>)> {
-    let mut whole = Hashed::new(File::open(path).context("it cannot be read")?);
+) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
+    let mut whole = HashingReader::new(File::open(path).context("it cannot be read")?);
     io::copy(&mut whole, &mut io::sink()).context("it cannot be read")?;
     let digest = whole.digest();
     let archive = ZipArchive::new(BufReader::new(File::open(path)?));
@@ -48,9 +48,10 @@ pub(crate) fn read(
     {
         bail!("its numbers are not in little-endian order");
     }
-    let views = state::tensors(&pickle).context("its pickle is not one of tensors")?;
+    let views = crate::checkpoints::torch::state_dict::tensors(&pickle)
+        .context("its pickle is not one of tensors")?;
     // By storage, so that each is read once, however many tensors look into it.
-    let mut storages: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
+    let mut storages: BTreeMap<&str, Vec<&TensorView>> = BTreeMap::new();
     for view in views.iter().filter(|view| wanted(&view.name)) {
         storages.entry(&view.storage).or_default().push(view);
     }

@@ -13,7 +13,7 @@ pub(super) type Id = usize;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum PickleValue {
     None,
     Bool,
     Float,
@@ -40,7 +40,7 @@ const KNOWN: [&str; 4] = [
 
 /// A pickle that was read through.
 pub(super) struct Pickle {
-    values: Vec<Value>,
+    values: Vec<PickleValue>,
     root: Id,
 }
 
@@ -49,7 +49,7 @@ impl Pickle {
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut machine = Machine {
             rest: bytes,
-            values: vec![Value::None, Value::Bool, Value::Float],
+            values: vec![PickleValue::None, PickleValue::Bool, PickleValue::Float],
             stack: Vec::new(),
             marks: Vec::new(),
             memo: HashMap::new(),
@@ -63,13 +63,13 @@ impl Pickle {
     }
 
     /// The value that the pickle is.
-    pub(super) fn root(&self) -> &Value {
+    pub(super) fn root(&self) -> &PickleValue {
         self.get(self.root)
     }
 
     /// The value at a place.
-    pub(super) fn get(&self, id: Id) -> &Value {
-        self.values.get(id).unwrap_or(&Value::None)
+    pub(super) fn get(&self, id: Id) -> &PickleValue {
+        self.values.get(id).unwrap_or(&PickleValue::None)
     }
 }
 
@@ -79,7 +79,7 @@ const FLOAT: Id = 2;
 
 struct Machine<'a> {
     rest: &'a [u8],
-    values: Vec<Value>,
+    values: Vec<PickleValue>,
     stack: Vec<Id>,
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
@@ -105,7 +105,7 @@ impl<'a> Machine<'a> {
         Ok(String::from_utf8_lossy(line).into_owned())
     }
 
-    fn push(&mut self, value: Value) {
+    fn push(&mut self, value: PickleValue) {
         self.stack.push(self.values.len());
         self.values.push(value);
     }
@@ -126,7 +126,7 @@ impl<'a> Machine<'a> {
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 
-    fn top(&mut self) -> Result<&mut Value> {
+    fn top(&mut self) -> Result<&mut PickleValue> {
         let top = *self
             .stack
             .last()
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
     fn extend_dict(&mut self, items: &[Id]) -> Result<()> {
         let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
         match self.top()? {
-            Value::Dict(dict) if items.len().is_multiple_of(2) => dict.extend(pairs),
+            PickleValue::Dict(dict) if items.len().is_multiple_of(2) => dict.extend(pairs),
             _ => bail!("it sets items of what has none"),
         }
         Ok(())
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
 
     fn extend_list(&mut self, items: Vec<Id>) -> Result<()> {
         match self.top()? {
-            Value::List(list) => list.extend(items),
+            PickleValue::List(list) => list.extend(items),
             _ => bail!("it appends to what is no list"),
         }
         Ok(())
@@ -161,17 +161,17 @@ impl<'a> Machine<'a> {
                 name.escape_debug()
             );
         }
-        self.push(Value::Global(name));
+        self.push(PickleValue::Global(name));
         Ok(())
     }
 
     fn reduce(&mut self) -> Result<()> {
         let (arguments, callee) = (self.pop()?, self.pop()?);
         match self.values.get(callee) {
-            Some(Value::Global(name)) if name == "collections.OrderedDict" => {
-                self.push(Value::Dict(Vec::new()));
+            Some(PickleValue::Global(name)) if name == "collections.OrderedDict" => {
+                self.push(PickleValue::Dict(Vec::new()));
             }
-            Some(Value::Global(_)) => self.push(Value::Call(callee, arguments)),
+            Some(PickleValue::Global(_)) => self.push(PickleValue::Call(callee, arguments)),
             _ => bail!("it calls what is no function"),
         }
         Ok(())
@@ -193,7 +193,7 @@ impl<'a> Machine<'a> {
     fn tuple(&mut self, n: usize) -> Result<()> {
         let mut items = (0..n).map(|_| self.pop()).collect::<Result<Vec<Id>>>()?;
         items.reverse();
-        self.push(Value::Tuple(items));
+        self.push(PickleValue::Tuple(items));
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl<'a> Machine<'a> {
             b'M' => self.int(2)?,
             b'J' => {
                 let number = self.number(4)? as u32;
-                self.push(Value::Int(i64::from(number.cast_signed())));
+                self.push(PickleValue::Int(i64::from(number.cast_signed())));
             }
             0x8a => {
                 let n = self.number(1)? as usize;
@@ -226,13 +226,13 @@ impl<'a> Machine<'a> {
             b'X' => {
                 let n = self.number(4)? as usize;
                 let text = std::str::from_utf8(self.take(n)?).context("a text is not UTF-8")?;
-                self.push(Value::Text(text.to_owned()));
+                self.push(PickleValue::Text(text.to_owned()));
             }
             b'c' => self.global()?,
             b'R' => self.reduce()?,
             b'Q' => {
                 let id = self.pop()?;
-                self.push(Value::Persistent(id));
+                self.push(PickleValue::Persistent(id));
             }
             b'q' | b'r' => {
                 let key = self.number(if code == b'q' { 1 } else { 4 })?;
@@ -250,15 +250,15 @@ impl<'a> Machine<'a> {
     /// The codes that make and fill containers.
     fn container(&mut self, code: u8) -> Result<()> {
         match code {
-            b')' => self.push(Value::Tuple(Vec::new())),
+            b')' => self.push(PickleValue::Tuple(Vec::new())),
             0x85 => self.tuple(1)?,
             0x86 => self.tuple(2)?,
             0x87 => self.tuple(3)?,
             b't' => {
                 let items = self.marked()?;
-                self.push(Value::Tuple(items));
+                self.push(PickleValue::Tuple(items));
             }
-            b']' => self.push(Value::List(Vec::new())),
+            b']' => self.push(PickleValue::List(Vec::new())),
             b'a' => {
                 let item = self.pop()?;
                 self.extend_list(vec![item])?;
@@ -267,7 +267,7 @@ impl<'a> Machine<'a> {
                 let items = self.marked()?;
                 self.extend_list(items)?;
             }
-            b'}' => self.push(Value::Dict(Vec::new())),
+            b'}' => self.push(PickleValue::Dict(Vec::new())),
             b's' => {
                 let (value, key) = (self.pop()?, self.pop()?);
                 self.extend_dict(&[key, value])?;
@@ -285,7 +285,7 @@ impl<'a> Machine<'a> {
 
     fn int(&mut self, n: usize) -> Result<()> {
         let number = i64::try_from(self.number(n)?).context("a number is too large")?;
-        self.push(Value::Int(number));
+        self.push(PickleValue::Int(number));
         Ok(())
     }
 }

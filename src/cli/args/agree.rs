@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::TableFormat;
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +51,7 @@ pub struct AgreeArgs {
     /// What is compared: final, an aspect or a criterion; the first is told in full (repeatable)
     /// [default: all that is labelled]
     #[arg(long, value_name = "NAME", env = "ACEM3_ON", value_parser = target)]
-    pub on: Vec<Target>,
+    pub on: Vec<ScoreTarget>,
     /// A field of `meta` that makes subgroups, beside data set, question type, modality, organ,
     /// language, scenario and answer length (repeatable)
     #[arg(long, value_name = "FIELD", env = "ACEM3_BY")]
@@ -64,7 +64,7 @@ pub struct AgreeArgs {
     pub expected: bool,
     /// How intervals are drawn.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
     /// Round the judge's scores to whole points, as people give them, before they are compared
     #[arg(long, env = "ACEM3_ROUND", value_parser = FalseyValueParser::new())]
     pub round: bool,
@@ -89,12 +89,12 @@ pub struct LabelArgs {
     pub raters: Vec<String>,
     /// The least and greatest score of the label file's scale, which is stretched to 0 to 5
     #[arg(long, value_name = "MIN,MAX", env = "ACEM3_SCALE")]
-    pub scale: Option<Scale>,
+    pub scale: Option<LabelScale>,
 }
 
 /// How intervals are drawn.
 #[derive(Args, Clone, Debug)]
-pub struct SamplingArgs {
+pub struct BootstrapArgs {
     /// A field of `meta` whose values are drawn as a whole, such as the patient [default: the image]
     #[arg(long, value_name = "FIELD", env = "ACEM3_CLUSTER")]
     pub cluster: Option<String>,
@@ -109,9 +109,9 @@ pub struct SamplingArgs {
 
 /// A scale's two ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale(pub [f64; 2]);
+pub struct LabelScale(pub [f64; 2]);
 
-impl FromStr for Scale {
+impl FromStr for LabelScale {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -127,9 +127,9 @@ impl FromStr for Scale {
     }
 }
 
-pub(super) fn target(name: &str) -> Result<Target, String> {
-    Target::named(name).ok_or_else(|| {
-        let all: Vec<&str> = Target::all().map(Target::key).collect();
+pub(super) fn target(name: &str) -> Result<ScoreTarget, String> {
+    ScoreTarget::named(name).ok_or_else(|| {
+        let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
         format!("expected one of {}", all.join(", "))
     })
 }
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn scales_are_read_strictly() {
-        assert_eq!("1, 10".parse(), Ok(Scale([1.0, 10.0])));
+        assert_eq!("1, 10".parse(), Ok(LabelScale([1.0, 10.0])));
         for wrong in ["5", "5,1", "a,b", "1,inf", "nan,2"] {
-            assert!(wrong.parse::<Scale>().is_err(), "{wrong}");
+            assert!(wrong.parse::<LabelScale>().is_err(), "{wrong}");
         }
         assert!(target("FA").is_ok() && target("beauty").is_err());
     }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::agree::{LabelArgs, SamplingArgs};
-use super::{SeatFlags, SourceArgs, TableFormat, percent};
-use crate::analysis::audit::{Limit, LimitKind, Probe};
+use super::agree::{BootstrapArgs, LabelArgs};
+use super::{JudgePanelArgs, SourceArgs, TableFormat, percent};
+use crate::analysis::audit::{Probe, Threshold, ThresholdKind};
 use crate::support::terminal::verbosity::ProgressMode;
 
 pub(super) const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ pub struct AuditArgs {
     pub probes: Vec<Probe>,
     /// Which judge.
     #[command(flatten)]
-    pub seat: SeatFlags,
+    pub seat: JudgePanelArgs,
     /// Judge the first so many cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -57,10 +57,10 @@ pub struct AuditArgs {
     pub labels: LabelArgs,
     /// How intervals are drawn, and lots.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
     /// What is too much.
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: ThresholdArgs,
     /// Write the audit as JSON to this file, with every changed pair and its verdicts before and after
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub struct AuditArgs {
 /// What is too much, or too little: the exit code is 1 then.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Thresholds (exit code 1)")]
-pub struct LimitArgs {
+pub struct ThresholdArgs {
     /// Verdicts that flip when the responses swap places
     #[arg(long, value_name = "PERCENT", env = "ACEM3_MAX_FLIP_RATE", value_parser = percent)]
     pub max_flip_rate: Option<f64>,
@@ -106,22 +106,22 @@ pub struct LimitArgs {
     pub min_image_effect: Option<f64>,
 }
 
-impl LimitArgs {
+impl ThresholdArgs {
     /// The thresholds that were given.
-    pub fn given(&self) -> Vec<Limit> {
+    pub fn given(&self) -> Vec<Threshold> {
         let all = [
-            (LimitKind::FlipRate, self.max_flip_rate),
-            (LimitKind::PositionGap, self.max_position_gap),
-            (LimitKind::VerbosityGap, self.max_verbosity_gap),
-            (LimitKind::Asymmetry, self.max_asymmetry),
-            (LimitKind::IdenticalNotTied, self.max_identical_not_tied),
-            (LimitKind::FormattingGain, self.max_formatting_gain),
-            (LimitKind::PlantedGain, self.max_planted_gain),
-            (LimitKind::ErrorsMissed, self.max_errors_missed),
-            (LimitKind::ImageEffect, self.min_image_effect),
+            (ThresholdKind::FlipRate, self.max_flip_rate),
+            (ThresholdKind::PositionGap, self.max_position_gap),
+            (ThresholdKind::VerbosityGap, self.max_verbosity_gap),
+            (ThresholdKind::Asymmetry, self.max_asymmetry),
+            (ThresholdKind::IdenticalNotTied, self.max_identical_not_tied),
+            (ThresholdKind::FormattingGain, self.max_formatting_gain),
+            (ThresholdKind::PlantedGain, self.max_planted_gain),
+            (ThresholdKind::ErrorsMissed, self.max_errors_missed),
+            (ThresholdKind::ImageEffect, self.min_image_effect),
         ];
         all.into_iter()
-            .filter_map(|(kind, value)| value.map(|value| Limit { kind, value }))
+            .filter_map(|(kind, value)| value.map(|value| Threshold { kind, value }))
             .collect()
     }
 }

@@ -6,7 +6,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand};
 
 use super::TableFormat;
-use super::agree::{LabelArgs, SamplingArgs};
+use super::agree::{BootstrapArgs, LabelArgs};
 use crate::analysis::calibration::Method;
 
 pub(super) const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ pub struct CalibrateFitArgs {
     pub folds: u32,
     /// How intervals are drawn.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
     /// The form of the tables on stdout
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,
@@ -77,7 +77,7 @@ pub struct CalibrateApplyArgs {
     pub out: Option<PathBuf>,
     /// How intervals are drawn.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
     /// The form of the table on stdout
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,

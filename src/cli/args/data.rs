@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acem3_experts::prompt::Layout;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Format, SourceArgs};
+use super::{OutputFormat, SourceArgs};
 use crate::training::preferences::data::Negative;
 
 /// `acem3 data`.
@@ -77,8 +77,8 @@ pub struct PreferenceArgs {
     )]
     pub negatives: Vec<Negative>,
     /// The layout of the prompts
-    #[arg(long, value_enum, default_value_t = LayoutArg::Paper, env = "ACEM3_LAYOUT")]
-    pub layout: LayoutArg,
+    #[arg(long, value_enum, default_value_t = PromptLayoutArg::Paper, env = "ACEM3_LAYOUT")]
+    pub layout: PromptLayoutArg,
     /// Begin the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
     #[arg(long, env = "ACEM3_REWARD_TOKENS")]
     pub reward_tokens: bool,
@@ -97,24 +97,24 @@ pub struct QualityArgs {
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
     /// The form of what is printed
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }
 
 /// The layout of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LayoutArg {
+pub enum PromptLayoutArg {
     /// Criteria first, as ACE-M³ was trained
     Paper,
     /// Image, question and responses first, as the embedded panel was
     CaseFirst,
 }
 
-impl From<LayoutArg> for Layout {
-    fn from(layout: LayoutArg) -> Self {
+impl From<PromptLayoutArg> for Layout {
+    fn from(layout: PromptLayoutArg) -> Self {
         match layout {
-            LayoutArg::Paper => Self::Paper,
-            LayoutArg::CaseFirst => Self::CaseFirst,
+            PromptLayoutArg::Paper => Self::Paper,
+            PromptLayoutArg::CaseFirst => Self::CaseFirst,
         }
     }
 }
@@ -134,6 +134,6 @@ pub struct CheckArgs {
     )]
     pub min_responses: usize,
     /// The form of the list on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
-use super::Format;
+use super::OutputFormat;
 use crate::checkpoints::hub::HubFlags;
 
 pub(super) const EXAMPLES: &str = "\
@@ -59,6 +59,6 @@ pub struct EncodersArgs {
     #[arg(long, value_name = "S", default_value_t = 2027, env = "ACEM3_SEED")]
     pub seed: u64,
     /// The form of the table on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }

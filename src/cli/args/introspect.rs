@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Format, PlaceFlags, SourceArgs};
+use super::{DeviceArgs, OutputFormat, SourceArgs};
 use crate::checkpoints::hub::HubFlags;
 
 /// What is judged, asked and trained.
@@ -46,10 +46,10 @@ pub struct IntrospectArgs {
     pub batch_size: u32,
     /// Where panels are trained and judge.
     #[command(flatten)]
-    pub place: PlaceFlags,
+    pub place: DeviceArgs,
     /// The form of the table on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
     /// How the hub is used.
     #[command(flatten)]
     pub hub: HubFlags,

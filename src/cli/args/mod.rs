@@ -6,33 +6,33 @@ mod agree;
 mod audit;
 mod calibrate;
 mod data;
+mod device;
+mod dicom;
 mod encoders;
 mod introspect;
+mod judge_panel;
 mod metrics;
 mod panel;
-mod place;
 mod rank;
 mod report;
-mod seat;
 mod source;
 mod train;
-mod view;
 
-pub use agree::{AgreeArgs, LabelArgs, SamplingArgs, Scale};
-pub use audit::{AuditArgs, LimitArgs};
+pub use crate::cli::args::device::DeviceArgs;
+pub use crate::cli::args::dicom::DicomArgs;
+pub use crate::cli::args::judge_panel::JudgePanelArgs;
+pub use agree::{AgreeArgs, BootstrapArgs, LabelArgs, LabelScale};
+pub use audit::{AuditArgs, ThresholdArgs};
 pub use calibrate::{CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs};
 pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs};
 pub use encoders::EncodersArgs;
 pub use introspect::IntrospectArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
-pub use place::PlaceFlags;
 pub use rank::RankArgs;
 pub use report::{ReportArgs, ReportFormat};
-pub use seat::SeatFlags;
 pub use source::SourceArgs;
-pub use train::{TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs};
-pub use view::ViewFlags;
+pub use train::{TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs};
 
 use std::path::PathBuf;
 
@@ -127,7 +127,7 @@ pub struct JudgeArgs {
     pub out: PathBuf,
     /// Which judge.
     #[command(flatten)]
-    pub seat: SeatFlags,
+    pub seat: JudgePanelArgs,
     /// Judge each model against this one, instead of all pairs
     #[arg(long, value_name = "MODEL", env = "ACEM3_BASELINE")]
     pub baseline: Option<String>,
@@ -143,8 +143,8 @@ pub struct JudgeArgs {
     #[arg(long, env = "ACEM3_FRESH", value_parser = FalseyValueParser::new())]
     pub fresh: bool,
     /// The form of the summary on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
     /// How progress is shown on stderr
     #[arg(long, value_enum, default_value_t = ProgressMode::Auto, env = "ACEM3_PROGRESS")]
     pub progress: ProgressMode,
@@ -152,7 +152,7 @@ pub struct JudgeArgs {
 
 /// The form of what is printed on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// A table to read
     Text,
     /// JSON for another program

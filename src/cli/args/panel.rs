@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Format;
+use super::OutputFormat;
 use crate::checkpoints::hub::HubFlags;
 
 /// `acem3 panel`.
@@ -29,6 +29,6 @@ pub struct PanelInspectArgs {
     #[command(flatten)]
     pub hub: HubFlags,
     /// The form of the list on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }

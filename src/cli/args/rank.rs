@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::TableFormat;
-use super::agree::{SamplingArgs, target};
-use crate::data::labels::Target;
+use super::agree::{BootstrapArgs, target};
+use crate::data::labels::ScoreTarget;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -30,13 +30,13 @@ pub struct RankArgs {
     pub records: Vec<PathBuf>,
     /// What is compared: final, an aspect or a criterion
     #[arg(long, value_name = "NAME", env = "ACEM3_ON", value_parser = target, default_value = "final")]
-    pub on: Target,
+    pub on: ScoreTarget,
     /// Take expected scores (the means under the judge's own probabilities), not those it chose
     #[arg(long, env = "ACEM3_EXPECTED", value_parser = FalseyValueParser::new())]
     pub expected: bool,
     /// How intervals are drawn.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
     /// The form of the tables on stdout
     #[arg(long, value_enum, default_value_t = TableFormat::Text, env = "ACEM3_FORMAT")]
     pub format: TableFormat,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use super::agree::{LabelArgs, SamplingArgs, target};
+use super::agree::{BootstrapArgs, LabelArgs, target};
 use crate::analysis::report::Thumbs;
-use crate::data::labels::Target;
+use crate::data::labels::ScoreTarget;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ pub struct ReportArgs {
     pub calibration: Option<PathBuf>,
     /// What models are compared by: final, an aspect or a criterion
     #[arg(long, value_name = "NAME", env = "ACEM3_ON", value_parser = target, default_value = "final")]
-    pub on: Target,
+    pub on: ScoreTarget,
     /// Take expected scores (the means under the judge's own probabilities), not those it chose
     #[arg(long, env = "ACEM3_EXPECTED", value_parser = FalseyValueParser::new())]
     pub expected: bool,
@@ -76,7 +76,7 @@ pub struct ReportArgs {
     pub title: String,
     /// How intervals are drawn.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub sampling: BootstrapArgs,
 }
 
 /// The form of a report.

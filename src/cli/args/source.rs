@@ -6,8 +6,8 @@ use acem3_vision::Window;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum as _};
 
-use super::ViewFlags;
-use crate::data::cases::{Lang, OpenOptions, SourceSpec};
+use super::DicomArgs;
+use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 
 /// Where cases come from.
 #[derive(Args, Clone, Debug)]
@@ -30,13 +30,13 @@ pub struct SourceArgs {
     pub with_reference: bool,
     /// How DICOM images are looked at.
     #[command(flatten)]
-    pub view: ViewFlags,
+    pub view: DicomArgs,
 }
 
 impl SourceArgs {
     /// How to open the path; a case with fewer responses than this is a problem.
-    pub fn options(&self, min_responses: usize) -> OpenOptions {
-        OpenOptions {
+    pub fn options(&self, min_responses: usize) -> SourceOptions {
+        SourceOptions {
             answers: self.answers.clone(),
             lang: self.lang.unwrap_or_default(),
             split: self.split.clone(),

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, IntrospectArgs, PlaceFlags};
+use super::{DeviceArgs, IntrospectArgs, OutputFormat};
 use crate::checkpoints::hub::HubFlags;
 use crate::support::device::DeviceChoice;
-use crate::training::ablation::Rows;
+use crate::training::ablation::AblationStudy;
 
 /// Training and its measures.
 #[derive(Args, Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum TrainCommand {
     /// Every row is trained and measured on phantoms (and, with --data, on the held-out parts of the data
     /// sets) once for each seed; what is finished is not done again. A configuration with `start = ...` trains
     /// what the table is about alone. Writes the table as Markdown, JSON and SVG.
-    Table(TrainTableArgs),
+    Table(TrainAblateArgs),
     /// Mend what a panel learns from where it judges wrong, and train it again, round after round
     ///
     /// Each round trains the configuration's panel, judges the cases with it, asks for better evaluations of those
@@ -45,12 +45,12 @@ pub enum TrainCommand {
 
 /// Which table, and of how much.
 #[derive(Args, Clone, Debug)]
-pub struct TrainTableArgs {
+pub struct TrainAblateArgs {
     /// The configuration whose parts are asked about; at least one of its stages learns preferences (TOML)
     pub config: PathBuf,
     /// What the rows are
     #[arg(long, value_enum, default_value = "ablation", env = "ACEM3_ROWS")]
-    pub rows: Rows,
+    pub rows: AblationStudy,
     /// Where trainings go, and the table
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
@@ -74,8 +74,8 @@ pub struct TrainTableArgs {
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
     /// The form of the table on stdout
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
     /// How the hub is used, where the configuration begins with a checkpoint there.
     #[command(flatten)]
     pub hub: HubFlags,
@@ -124,10 +124,10 @@ pub struct TrainEvalArgs {
     pub limit: Option<usize>,
     /// Where it computes.
     #[command(flatten)]
-    pub place: PlaceFlags,
+    pub place: DeviceArgs,
     /// The form of the figures
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "ACEM3_FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -6,25 +6,28 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::{print, tables};
-use crate::analysis::agreement::{Against, Agreement, Part, Plan, Units, agreement, compare, join};
+use crate::analysis::agreement::{
+    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, TableSection, agreement, compare,
+    join,
+};
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
-use crate::cli::args::{AgreeArgs, LabelArgs, SamplingArgs, TableFormat};
+use crate::cli::args::{AgreeArgs, BootstrapArgs, LabelArgs, TableFormat};
 use crate::data::labels;
 use crate::data::labels::LabelOptions;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::grid::Grid;
 use crate::support::terminal::progress::say;
+use crate::support::terminal::table::Table;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// What is written as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct AgreementOutput<'a> {
     #[serde(flatten)]
     agreement: &'a Agreement,
     #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<&'a Against>,
+    against: Option<&'a JudgeComparison>,
 }
 
 /// Runs the command.
@@ -36,7 +39,7 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     }
     let units = labelled(&verdicts, &args.labels, verbosity)?;
     let bootstrap = bootstrap(&args.sampling);
-    let plan = Plan {
+    let plan = AgreementConfig {
         bootstrap,
         on: args.on.clone(),
         by: args.by.clone(),
@@ -69,7 +72,7 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let text = match args.format {
         TableFormat::Json => {
-            let told = Told {
+            let told = AgreementOutput {
                 agreement: &found,
                 against: against.as_ref(),
             };
@@ -77,8 +80,8 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
         }
         TableFormat::Csv => long(&found).csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            let mut parts: Vec<Part> = found.parts();
-            parts.extend(against.as_ref().map(Against::part));
+            let mut parts: Vec<TableSection> = found.parts();
+            parts.extend(against.as_ref().map(JudgeComparison::part));
             tables(&found.lead(), &parts, args.format)
         }
     };
@@ -87,7 +90,7 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 /// The draws that the flags ask for.
-pub(super) fn bootstrap(args: &SamplingArgs) -> Bootstrap {
+pub(super) fn bootstrap(args: &BootstrapArgs) -> Bootstrap {
     Bootstrap {
         draws: args.draws as usize,
         seed: args.seed,
@@ -95,7 +98,7 @@ pub(super) fn bootstrap(args: &SamplingArgs) -> Bootstrap {
 }
 
 /// The verdicts of a run, with the clusters asked for.
-pub(super) fn read(path: &Path, kind: ScoreKind, args: &SamplingArgs) -> Result<Verdicts> {
+pub(super) fn read(path: &Path, kind: ScoreKind, args: &BootstrapArgs) -> Result<Verdicts> {
     let mut verdicts = verdicts::read(path, kind)?;
     if verdicts.torn {
         say(&format!(
@@ -115,7 +118,7 @@ pub(super) fn labelled(
     verdicts: &Verdicts,
     args: &LabelArgs,
     verbosity: Verbosity,
-) -> Result<Units> {
+) -> Result<LabelledUnits> {
     let note = |text: String| {
         if !verbosity.quiet {
             say(&text);
@@ -160,8 +163,8 @@ pub(super) fn labelled(
 }
 
 /// Every figure on a line of its own.
-fn long(found: &Agreement) -> Grid {
-    let mut grid = Grid::new([
+fn long(found: &Agreement) -> Table {
+    let mut grid = Table::new([
         "target",
         "by",
         "group",

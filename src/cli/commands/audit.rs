@@ -6,18 +6,18 @@ use acem3_vision::Limits;
 use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
-use super::seat::load_judge;
 use super::{print, tables, unheeded};
-use crate::analysis::agreement::Units;
-use crate::analysis::audit::{Asked, Audit, Plan, Probe, Subject, judge_all};
+use crate::analysis::agreement::LabelledUnits;
+use crate::analysis::audit::{AuditCases, AuditPlan, AuditRequest, AuditResult, Probe, judge_all};
 use crate::analysis::metrics::records_at;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
+use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::Case;
-use crate::data::images::Images;
+use crate::data::images::ImageReader;
 use crate::judging::run::tally::Tally;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, duration, say};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         .map(|path| path.display().to_string());
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&audit).context("cannot write the audit")? + "\n";
-        whole_file::write(out, text.as_bytes())
+        atomic_file::write(out, text.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
     // What is printed is for reading; every changed pair is in the file.
@@ -56,7 +56,7 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 /// What the flags ask for.
-fn asked(args: &AuditArgs, records: bool) -> Result<Asked> {
+fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     let mut probes = args.probes.clone();
     if probes.is_empty() {
         probes = Probe::ALL.into();
@@ -82,7 +82,7 @@ fn asked(args: &AuditArgs, records: bool) -> Result<Asked> {
             );
         }
     }
-    Ok(Asked {
+    Ok(AuditRequest {
         probes,
         bootstrap: bootstrap(&args.sampling),
         limits,
@@ -93,19 +93,23 @@ fn asked(args: &AuditArgs, records: bool) -> Result<Asked> {
 fn of_records(
     args: &AuditArgs,
     records: &Path,
-    asked: &Asked,
+    asked: &AuditRequest,
     verbosity: Verbosity,
-) -> Result<Audit> {
+) -> Result<AuditResult> {
     let verdicts = read(records, ScoreKind::Chosen, &args.sampling)?;
     let units = labels(args, &verdicts, verbosity)?;
     if (args.seat.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         say("--panel and --limit are not heeded: nothing is judged again from records");
     }
-    Ok(Audit::of_records(&verdicts, units.as_ref(), asked))
+    Ok(AuditResult::of_records(&verdicts, units.as_ref(), asked))
 }
 
 /// The labels, where there are any; an audit needs none.
-fn labels(args: &AuditArgs, verdicts: &Verdicts, verbosity: Verbosity) -> Result<Option<Units>> {
+fn labels(
+    args: &AuditArgs,
+    verdicts: &Verdicts,
+    verbosity: Verbosity,
+) -> Result<Option<LabelledUnits>> {
     if args.labels.labels.is_none() && verdicts.labels.is_empty() {
         return Ok(None);
     }
@@ -113,14 +117,14 @@ fn labels(args: &AuditArgs, verdicts: &Verdicts, verbosity: Verbosity) -> Result
 }
 
 /// An audit of a judge on cases.
-fn of_cases(args: &AuditArgs, asked: &Asked, verbosity: Verbosity) -> Result<Audit> {
+fn of_cases(args: &AuditArgs, asked: &AuditRequest, verbosity: Verbosity) -> Result<AuditResult> {
     let (cases, lost) = collect(args, verbosity)?;
     let (mut judge, _) = load_judge(&args.seat, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
-    let images = Images::new(cases::root(path), Limits::default());
+    let images = ImageReader::new(cases::root(path), Limits::default());
     let mut images = images.viewed(args.source.view.view());
-    let mut subject = Subject::new(path, cases, &mut images, judge.as_ref())?;
+    let mut subject = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
     subject.unreadable += lost;
     if let Some(field) = &args.sampling.cluster {
         subject.verdicts.cluster_by(field)?;
@@ -196,7 +200,7 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
 }
 
 /// What the audit costs.
-fn cost(subject: &Subject, plan: &Plan) -> String {
+fn cost(subject: &AuditCases, plan: &AuditPlan) -> String {
     let (all, pairs) = (plan.sittings.len(), subject.pairs.len());
     format!(
         "{} to judge: {} as they are, and {} of them; --limit N takes the first N cases, --probes some \
@@ -208,7 +212,7 @@ fn cost(subject: &Subject, plan: &Plan) -> String {
 }
 
 /// How the program ends, with what was not kept on stderr.
-fn verdict(audit: &Audit) -> Exit {
+fn verdict(audit: &AuditResult) -> Exit {
     let failed: Vec<&str> = audit
         .limits
         .iter()

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use super::agree::{bootstrap, labelled, read};
 use super::{print, tables};
-use crate::analysis::agreement::Part;
-use crate::analysis::calibration::{Calibration, Fitting, fit, means, of_means};
+use crate::analysis::agreement::TableSection;
+use crate::analysis::calibration::{Calibration, FitConfig, fit, means, of_means};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -30,7 +30,7 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     let scores = ScoreKind::expected_if(!args.chosen);
     let verdicts = read(&args.records, scores, &args.sampling)?;
     let units = labelled(&verdicts, &args.labels, verbosity)?;
-    let fitting = Fitting {
+    let fitting = FitConfig {
         scores,
         method: args.method,
         folds: args.folds as usize,
@@ -80,7 +80,7 @@ fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
                 "low and high: a 95 % interval over images, in which is what is not known of the map"
                     .to_owned(),
             ];
-            let part = Part {
+            let part = TableSection {
                 title: "mean scores".to_owned(),
                 grid,
                 notes,
@@ -101,7 +101,7 @@ fn write(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
             out.display()
         );
     }
-    let records = BufReader::new(regular::open(&verdicts.path)?);
+    let records = BufReader::new(regular_file::open(&verdicts.path)?);
     let part = out.with_extension("part");
     let place = || format!("cannot write {}", out.display());
     let mut file = BufWriter::new(std::fs::File::create(&part).with_context(place)?);

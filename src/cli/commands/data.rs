@@ -7,14 +7,14 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::cli::args::{
-    CheckArgs, DataArgs, DataCommand, Format, PhantomArgs, PreferenceArgs, QualityArgs,
+    CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
 };
 use crate::cli::commands::{print, unheeded};
 use crate::data::cases;
-use crate::data::cases::{Case, Problem, Reason};
-use crate::data::images::{Images, relative};
-use crate::data::phantoms::write;
-use crate::judging::summary::reason_name;
+use crate::data::cases::{Case, InputProblem, UnscoredReason};
+use crate::data::images::{ImageReader, relative};
+use crate::data::phantoms::case_folder;
+use crate::judging::run::summary::reason_name;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -22,7 +22,7 @@ use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
 use crate::training::preferences::data::{
-    PreferencePlan, drawn, evaluations, given, rate, write_rated,
+    PreferenceFolderConfig, drawn, evaluations, given, rate, write_rated,
 };
 
 /// Runs the command.
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
 }
 
 fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    write::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
+    case_folder::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let out = args.out.display();
         print(&format!("{} in {out}\n", plural(args.n, "case")))?;
@@ -45,7 +45,7 @@ fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 }
 
 fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let plan = PreferencePlan {
+    let plan = PreferenceFolderConfig {
         out: args.out.clone(),
         n: args.n,
         seed: args.seed,
@@ -82,7 +82,7 @@ fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
     let share = found.right.value?;
     let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
     print(&match args.format {
-        Format::Json => {
+        OutputFormat::Json => {
             let told = serde_json::json!({
                 "evaluations": all.len(),
                 "rated": found.rated,
@@ -94,7 +94,7 @@ fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
             });
             told.to_string() + "\n"
         }
-        Format::Text => {
+        OutputFormat::Text => {
             let [low, high] = found.right.interval.unwrap_or([0.0, 1.0]);
             format!(
                 "{} of {} rated, {} of them {} or better\n\
@@ -115,17 +115,17 @@ fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
 
 /// One problem of a source.
 #[derive(Debug, Serialize)]
-struct Fault {
+struct ListedProblem {
     file: String,
     line: u64,
     case: Option<String>,
-    reason: Reason,
+    reason: UnscoredReason,
     message: String,
 }
 
 /// What a source holds.
 #[derive(Debug, Default, Serialize)]
-struct Findings {
+struct CheckReport {
     cases: u64,
     responses: u64,
     images: u64,
@@ -142,9 +142,9 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
             say(&note);
         }
     }
-    let images = Images::new(root.clone(), Limits::default());
+    let images = ImageReader::new(root.clone(), Limits::default());
     let mut images = images.viewed(args.source.view.view());
-    let mut findings = Findings::default();
+    let mut findings = CheckReport::default();
     while let Some(entry) = source.next() {
         let fault = match entry {
             Ok(case) => {
@@ -153,7 +153,7 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
                 findings.images += u64::from(case.image.is_some());
                 image_fault(&case, &mut images, &relative(source.case_file(), &root))
             }
-            Err(problem) => Some(Fault::of(problem, &root)),
+            Err(problem) => Some(ListedProblem::of(problem, &root)),
         };
         if let Some(fault) = fault {
             findings.problems += 1;
@@ -169,24 +169,24 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     })
 }
 
-fn image_fault(case: &Case, images: &mut Images, file: &str) -> Option<Fault> {
+fn image_fault(case: &Case, images: &mut ImageReader, file: &str) -> Option<ListedProblem> {
     let source = case.image.as_ref()?;
     let loaded = images
         .read(source)
         .and_then(|image| image.load(images.limits()));
     let message = loaded.err()?;
     let (file, case, line) = (file.to_owned(), Some(case.id.clone()), case.line);
-    Some(Fault {
+    Some(ListedProblem {
         file,
         line,
         case,
-        reason: Reason::Image,
+        reason: UnscoredReason::Image,
         message,
     })
 }
 
-impl Fault {
-    fn of(problem: Problem, root: &Path) -> Self {
+impl ListedProblem {
+    fn of(problem: InputProblem, root: &Path) -> Self {
         Self {
             file: relative(&problem.file, root),
             line: problem.line,
@@ -196,10 +196,10 @@ impl Fault {
         }
     }
 
-    fn print(&self, format: Format) -> anyhow::Result<()> {
+    fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
         let text = match format {
-            Format::Json => serde_json::to_string(self).context("cannot write a problem")?,
-            Format::Text => {
+            OutputFormat::Json => serde_json::to_string(self).context("cannot write a problem")?,
+            OutputFormat::Text => {
                 let case = self
                     .case
                     .as_ref()
@@ -218,11 +218,13 @@ impl Fault {
     }
 }
 
-impl Findings {
-    fn print(&self, format: Format) -> anyhow::Result<()> {
+impl CheckReport {
+    fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
         let text = match format {
-            Format::Json => serde_json::to_string(self).context("cannot write the findings")?,
-            Format::Text => {
+            OutputFormat::Json => {
+                serde_json::to_string(self).context("cannot write the findings")?
+            }
+            OutputFormat::Text => {
                 let unused = match self.unused_answers {
                     0 => String::new(),
                     n => format!(", {} of no case", plural(n, "answer")),

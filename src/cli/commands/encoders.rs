@@ -5,15 +5,17 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use super::print;
-use crate::cli::args::{EncodersArgs, Format};
+use crate::cli::args::{EncodersArgs, OutputFormat};
 use crate::support::files::folder::make;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::Live;
-use crate::training::encoders::judged::Budget;
-use crate::training::encoders::{Candidate, Comparison, PlanSet, judged, probe};
+use crate::training::TrainingProgress;
+use crate::training::encoders::panel_comparison::ProjectorBudget;
+use crate::training::encoders::{
+    Candidate, EncoderComparison, EncoderTestConfig, linear_probe, panel_comparison,
+};
 
 /// Runs the command.
 pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
@@ -28,7 +30,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     let open = |name| Candidate::open(name, &args.hub, verbosity.quiet);
     let encoders = names.into_iter().map(open);
     let encoders = encoders.collect::<Result<Vec<_>>>()?;
-    let set = PlanSet {
+    let set = EncoderTestConfig {
         data: args.data.clone(),
         train: args.train,
         test: args.test,
@@ -41,21 +43,21 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     make(&args.out)?;
     let comparison = if args.probe {
-        probe::compare(&encoders, &set, &say)?
+        linear_probe::compare(&encoders, &set, &say)?
     } else {
-        let live = Live::new(verbosity.quiet, Interrupt::default());
-        let budget = Budget {
+        let live = TrainingProgress::new(verbosity.quiet, Interrupt::default());
+        let budget = ProjectorBudget {
             steps: args.steps,
             batch: args.batch,
             rate: args.rate,
         };
         fresh(&args.out)?;
-        judged::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
+        panel_comparison::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
     };
     write(&comparison, &args.out)?;
     let text = match args.format {
-        Format::Text => comparison.text(),
-        Format::Json => serde_json::to_string_pretty(&comparison)? + "\n",
+        OutputFormat::Text => comparison.text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&comparison)? + "\n",
     };
     print(&text)?;
     Ok(Exit::Done)
@@ -75,7 +77,7 @@ fn fresh(out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write(comparison: &Comparison, out: &Path) -> Result<()> {
+fn write(comparison: &EncoderComparison, out: &Path) -> Result<()> {
     let name = comparison.measure;
     let files = [
         ("json", serde_json::to_string_pretty(comparison)? + "\n"),

@@ -7,17 +7,17 @@ use anyhow::{Context as _, bail};
 use super::print;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::{Format, IntrospectArgs};
-use crate::judging::panel::Bench;
+use crate::cli::args::{IntrospectArgs, OutputFormat};
+use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
-use crate::support::device::Place;
-use crate::support::files::whole_file;
+use crate::support::device::Placement;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::introspection::{Adviser, Endpoint, Introspection};
-use crate::training::{Live, TrainConfig};
+use crate::training::{TrainConfig, TrainingProgress};
 
 /// The variable that holds an endpoint's key.
 const KEY: &str = "OPENAI_API_KEY";
@@ -41,7 +41,7 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         batch_size: args.batch_size as usize,
         place,
         verbosity,
-        live: &Live::new(verbosity.quiet, interrupt.clone()),
+        live: &TrainingProgress::new(verbosity.quiet, interrupt.clone()),
         interrupt: &interrupt,
     };
     let Some(rounds) = introspection.run(&mut adviser)? else {
@@ -54,17 +54,21 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         ("rounds.md", rounds.text(true)),
         ("rounds.svg", rounds.svg()),
     ] {
-        whole_file::write(&args.out.join(name), text.as_bytes())?;
+        atomic_file::write(&args.out.join(name), text.as_bytes())?;
     }
     print(&match args.format {
-        Format::Text => rounds.text(false),
-        Format::Json => json,
+        OutputFormat::Text => rounds.text(false),
+        OutputFormat::Json => json,
     })?;
     Ok(Exit::Done)
 }
 
 /// Whom `--suggest` names.
-fn adviser(args: &IntrospectArgs, place: &Place, verbosity: Verbosity) -> anyhow::Result<Adviser> {
+fn adviser(
+    args: &IntrospectArgs,
+    place: &Placement,
+    verbosity: Verbosity,
+) -> anyhow::Result<Adviser> {
     let named = args.suggest.as_str();
     if named.starts_with("http://") || named.starts_with("https://") {
         let Some(model) = &args.model else {
@@ -86,6 +90,6 @@ fn adviser(args: &IntrospectArgs, place: &Place, verbosity: Verbosity) -> anyhow
     }
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::named("--suggest", named, &mut downloads)?;
-    let judge = Bench::open(&files, place, downloads)?;
+    let judge = PanelJudge::open(&files, place, downloads)?;
     Ok(Adviser::Judge(Box::new(judge)))
 }

@@ -8,14 +8,14 @@ use rayon::prelude::*;
 
 use super::{print, unheeded};
 use crate::analysis::metrics::{
-    BartSettings, BertSettings, Collected, Learned, Metric, Scores, Settings, Table, lines,
-    records_at, score,
+    AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
+    MetricTable, lines, records_at, score,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::data::cases;
 use crate::support::device;
-use crate::support::device::Place;
-use crate::support::files::whole_file;
+use crate::support::device::Placement;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
@@ -39,21 +39,21 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
             .iter()
             .for_each(|line| say(&printable(line)));
     }
-    let settings = Settings {
+    let settings = LexicalSettings {
         stemmed: args.stem,
         chinese: args.chinese,
     };
     let score = |answer| score(answer, &metrics, settings);
-    let mut scores: Vec<Scores> = found.answers.par_iter().map(score).collect();
+    let mut scores: Vec<AnswerScores> = found.answers.par_iter().map(score).collect();
     let mut how = settings.told(&metrics);
     how.extend(learn(args, &found, &mut scores, verbosity, &say)?);
-    let table = Table {
+    let table = MetricTable {
         source: args.source.path.display().to_string(),
         settings: how,
-        ..Table::new(&found, &scores, &metrics)
+        ..MetricTable::new(&found, &scores, &metrics)
     };
     if let Some(out) = &args.out {
-        whole_file::write(out, lines(&found, &scores)?.as_bytes())
+        atomic_file::write(out, lines(&found, &scores)?.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
     print(&match args.format {
@@ -109,7 +109,7 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<Collected> {
+fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     let path = &args.source.path;
     let records = records_at(path);
     if let Some(reference) = &args.rationales {
@@ -121,7 +121,7 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<Collected> {
         };
         let ours = records.with_context(|| no_records(path))?;
         let theirs = records_at(reference).with_context(|| no_records(reference))?;
-        return Collected::of_rationales(&ours, &theirs, args.limit);
+        return AnswerSet::of_rationales(&ours, &theirs, args.limit);
     }
     if let Some(records) = records {
         if !args.source.answers.is_empty() {
@@ -131,13 +131,13 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<Collected> {
                 records.display()
             );
         }
-        return Collected::of_records(&records, args.limit);
+        return AnswerSet::of_records(&records, args.limit);
     }
     let mut source = cases::open(path, &args.source.options(1))?;
     for note in unheeded(&args.source, source.kind) {
         say(&note);
     }
-    let found = Collected::of_source(&mut source, args.limit);
+    let found = AnswerSet::of_source(&mut source, args.limit);
     if found.answers.is_empty() {
         let why = found.missing.first().map(|lost| lost.message.clone());
         let why = why.or_else(|| found.unreadable.first().cloned());
@@ -153,8 +153,8 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<Collected> {
 /// Adds what models say; gives the settings that were used, by name.
 fn learn(
     args: &MetricsArgs,
-    found: &Collected,
-    scores: &mut [Scores],
+    found: &AnswerSet,
+    scores: &mut [AnswerScores],
     verbosity: Verbosity,
     say: &dyn Fn(&str),
 ) -> Result<BTreeMap<String, String>> {
@@ -162,10 +162,10 @@ fn learn(
         return Ok(BTreeMap::new());
     }
     let mut last = Instant::now();
-    let mut learned = Learned {
-        place: Place {
+    let mut learned = LearnedMetrics {
+        place: Placement {
             device: device::open(args.device)?,
-            ..Place::cpu()
+            ..Placement::cpu()
         },
         batch: args.batch_size as usize,
         hub: args.hub,

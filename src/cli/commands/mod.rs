@@ -7,21 +7,21 @@ mod data;
 mod encoders;
 mod introspect;
 mod judge;
+mod load_judge;
 mod metrics;
 mod panel;
 mod rank;
 mod report;
-mod seat;
 mod train;
 
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 
-use crate::analysis::agreement::Part;
+use crate::analysis::agreement::TableSection;
 use crate::cli::args::{Cli, Command, SourceArgs, TableFormat};
 use crate::data::cases::{Lang, SourceKind};
-use crate::support::terminal::exit::{Exit, Stopped, Unread};
+use crate::support::terminal::exit::{ClosedStdout, EngineFailure, Exit};
 use crate::support::text::printable;
 
 /// Does what the command line asks for.
@@ -45,8 +45,8 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
 fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     let mut out = io::stdout();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Unread.into()),
-        written => written.context(Stopped(
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedStdout.into()),
+        written => written.context(EngineFailure(
             "cannot write to stdout\n\
              hint: files that were written are whole; the same command prints this again"
                 .to_owned(),
@@ -55,7 +55,7 @@ fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
 }
 
 /// Tables below a paragraph, as text or as Markdown.
-fn tables(lead: &str, parts: &[Part], format: TableFormat) -> String {
+fn tables(lead: &str, parts: &[TableSection], format: TableFormat) -> String {
     let markdown = format == TableFormat::Markdown;
     let mut text = format!("{lead}\n");
     for part in parts {

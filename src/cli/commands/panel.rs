@@ -3,9 +3,9 @@
 use super::print;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::cli::args::{Format, PanelArgs, PanelCommand, PanelInspectArgs};
+use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs};
 use crate::judging::panel::inspect;
-use crate::support::device::Place;
+use crate::support::device::Placement;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
@@ -19,10 +19,10 @@ pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 fn show(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let found = inspect(&files, &Place::cpu(), downloads)?;
+    let found = inspect(&files, &Placement::cpu(), downloads)?;
     let text = match args.format {
-        Format::Text => found.text(),
-        Format::Json => serde_json::to_string_pretty(&found)? + "\n",
+        OutputFormat::Text => found.text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
     };
     print(&text)?;
     Ok(Exit::Done)

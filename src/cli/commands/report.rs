@@ -9,13 +9,13 @@ use super::agree::{bootstrap, labelled, read};
 use super::print;
 use crate::analysis::calibration::{Calibration, means};
 use crate::analysis::report::{
-    Audit, Browser, Inputs, Judged, Pictures, Report, Rows, Sides, Thumbs, markdown, page, parquet,
-    read as read_whole, sections,
+    CaseBrowser, EmbeddedImages, Inputs, JudgeReport, PairOrientation, ReportAudit, ReportData,
+    Thumbs, VerdictTable, markdown, page, parquet, read as read_whole, sections,
 };
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::judging::run::manifest::Manifest;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::size;
 use crate::support::terminal::progress::say;
@@ -34,20 +34,26 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     let mut judges = judges(args, &inputs, verbosity)?;
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
-    let audit = args.audit.as_deref().map(|path| Audit::read(path, &hashes));
+    let audit = args
+        .audit
+        .as_deref()
+        .map(|path| ReportAudit::read(path, &hashes));
     let audit = audit.transpose()?;
     if let Some(path) = &args.calibration {
         calibrate(&mut judges, path, args)?;
     }
-    let report = Report::of(judges, audit, &inputs)?;
-    let mut browser = Browser::of(&report.judges, inputs.target);
+    let report = ReportData::of(judges, audit, &inputs)?;
+    let mut browser = CaseBrowser::of(&report.judges, inputs.target);
     let bytes = match format {
         ReportFormat::Json => (serde_json::to_string_pretty(&report)? + "\n").into_bytes(),
         ReportFormat::Markdown => markdown(&args.title, &sections(&report, &browser)).into_bytes(),
-        ReportFormat::Csv => Rows::of(&report, &browser).grid().csv()?.into_bytes(),
-        ReportFormat::Parquet => parquet(&Rows::of(&report, &browser))?,
+        ReportFormat::Csv => VerdictTable::of(&report, &browser)
+            .grid()
+            .csv()?
+            .into_bytes(),
+        ReportFormat::Parquet => parquet(&VerdictTable::of(&report, &browser))?,
         ReportFormat::Html => {
-            let pictures = Pictures::of(&browser.stamps, &folder(args, &report), args.thumbs);
+            let pictures = EmbeddedImages::of(&browser.stamps, &folder(args, &report), args.thumbs);
             for (entry, place) in browser.entries.iter_mut().zip(&pictures.places) {
                 entry.picture = *place;
             }
@@ -61,7 +67,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         print(&bytes)?;
         return Ok(Exit::Done);
     };
-    whole_file::write(path, &bytes)?;
+    atomic_file::write(path, &bytes)?;
     if !verbosity.quiet {
         say(&format!("{}: {}", path.display(), size(bytes.len())));
     }
@@ -90,9 +96,9 @@ fn format(args: &ReportArgs) -> Result<ReportFormat> {
 }
 
 /// The figures of every judge.
-fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Vec<Judged>> {
-    let mut sides = Sides::default();
-    let mut judges: Vec<Judged> = Vec::new();
+fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Vec<JudgeReport>> {
+    let mut sides = PairOrientation::default();
+    let mut judges: Vec<JudgeReport> = Vec::new();
     for (letter, path) in ('A'..='Z').zip(&args.records) {
         let mut verdicts = read(path, inputs.scores, &args.sampling)?;
         if let Some(known) = judges.iter().find(|judge| judge.judge == verdicts.judge) {
@@ -114,13 +120,13 @@ fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Ve
         let units = any
             .then(|| labelled(&verdicts, &args.labels, verbosity))
             .transpose()?;
-        judges.push(Judged::of(verdicts, seen, units, inputs)?);
+        judges.push(JudgeReport::of(verdicts, seen, units, inputs)?);
     }
     Ok(judges)
 }
 
 /// Maps the scores of the judge that a calibration belongs to.
-fn calibrate(judges: &mut [Judged], path: &Path, args: &ReportArgs) -> Result<()> {
+fn calibrate(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Result<()> {
     let map = Calibration::read(path)?;
     let own = judges.iter().position(|judge| judge.judge == map.judge);
     let Some(judge) = judges.get_mut(own.unwrap_or_default()) else {
@@ -135,7 +141,7 @@ fn calibrate(judges: &mut [Judged], path: &Path, args: &ReportArgs) -> Result<()
 }
 
 /// Where the images are.
-fn folder(args: &ReportArgs, report: &Report) -> PathBuf {
+fn folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
     if let Some(path) = &args.images {
         return path.clone();
     }
@@ -152,7 +158,7 @@ fn folder(args: &ReportArgs, report: &Report) -> PathBuf {
 }
 
 /// What is said of images that are and are not in the page.
-fn tell(pictures: &Pictures, thumbs: Thumbs) {
+fn tell(pictures: &EmbeddedImages, thumbs: Thumbs) {
     if thumbs == Thumbs::None {
         return;
     }

@@ -7,20 +7,20 @@ use super::print;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{
-    Format, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs, TrainTableArgs,
+    OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
 };
-use crate::judging::panel::Bench;
+use crate::judging::panel::PanelJudge;
 use crate::support::device::open;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::training::ablation;
-use crate::training::ablation::Budget;
+use crate::training::ablation::AblationConfig;
 use crate::training::measurement;
-use crate::training::measurement::Plan;
-use crate::training::{Live, TrainConfig, TrainPaths, train};
+use crate::training::measurement::MeasurementConfig;
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// Runs the command.
 pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
@@ -49,7 +49,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
             data: args.data.clone(),
             device: open(args.device)?,
         },
-        &Live::new(verbosity.quiet, interrupt),
+        &TrainingProgress::new(verbosity.quiet, interrupt),
     )?;
     if !ended {
         say("interrupted; the same command goes on where it stopped");
@@ -58,14 +58,14 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::begin(&args.config, downloads)?;
     let interrupt = Interrupt::listen()?;
-    let live = Live::new(verbosity.quiet, interrupt.clone());
-    let budget = Budget {
+    let live = TrainingProgress::new(verbosity.quiet, interrupt.clone());
+    let budget = AblationConfig {
         seeds: args.seeds,
-        plan: Plan {
+        plan: MeasurementConfig {
             phantoms: args.phantoms,
             seed: args.seed,
             data: args.data.clone(),
@@ -93,11 +93,11 @@ fn table(args: &TrainTableArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         ("svg", table.svg()),
     ] {
         let path = args.out.join(format!("{name}.{ending}"));
-        whole_file::write(&path, text.as_bytes())?;
+        atomic_file::write(&path, text.as_bytes())?;
     }
     print(&match args.format {
-        Format::Text => table.text(false),
-        Format::Json => json,
+        OutputFormat::Text => table.text(false),
+        OutputFormat::Json => json,
     })?;
     Ok(Exit::Done)
 }
@@ -107,8 +107,8 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let place = args.place.open()?;
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
-    let mut judge = Bench::open(&files, &place, downloads)?;
-    let plan = Plan {
+    let mut judge = PanelJudge::open(&files, &place, downloads)?;
+    let plan = MeasurementConfig {
         phantoms: args.phantoms,
         seed: args.seed,
         data: args.data.clone(),
@@ -122,8 +122,8 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     };
     let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
     let text = match args.format {
-        Format::Text => report.text(),
-        Format::Json => serde_json::to_string_pretty(&report)? + "\n",
+        OutputFormat::Text => report.text(),
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     print(&text)?;
     if report.is_empty() {

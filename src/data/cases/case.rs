@@ -23,7 +23,7 @@ pub struct Case {
     /// The known right answer, where there is one. It is kept for reports; the judge never sees it.
     pub reference: Option<String>,
     /// Known scores, where a person or a rule gave them.
-    pub labels: Option<Labels>,
+    pub labels: Option<CaseLabels>,
     /// Subgroup fields (modality, organ, answer type, language, ...).
     pub meta: Map<String, Value>,
     /// Fields this program does not know, kept as they came.
@@ -57,7 +57,7 @@ pub enum ImageSource {
 
 /// Known scores of the responses, one number per response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Labels {
+pub struct CaseLabels {
     /// The final scores.
     #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
     pub last: Option<Vec<f64>>,
@@ -72,7 +72,7 @@ pub struct Labels {
 /// Why a case or pair has no verdict. It is never a zero, a tie or a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum UnscoredReason {
     /// The case could not be read (broken line, missing field, empty answer).
     Parse,
     /// The case does not fit into the panel's context.
@@ -87,7 +87,7 @@ pub enum Reason {
 
 /// A case that could not be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct InputProblem {
     /// The file that holds the case.
     pub file: PathBuf,
     /// Its line or row, counted from one.
@@ -95,16 +95,16 @@ pub struct Problem {
     /// The case's id where it could be read.
     pub id: Option<String>,
     /// The kind of failure.
-    pub reason: Reason,
+    pub reason: UnscoredReason,
     /// What was expected and what was found.
     pub message: String,
     /// What is lost by it.
-    pub loss: Loss,
+    pub loss: ProblemScope,
 }
 
-/// What a [`Problem`] costs.
+/// What a [`InputProblem`] costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum ProblemScope {
     /// A whole case. Its models are named where they are known.
     Case(Vec<String>),
     /// A response of a case that follows.
@@ -117,12 +117,12 @@ pub enum Loss {
     },
 }
 
-impl Problem {
+impl InputProblem {
     /// The pairs that are lost.
     pub fn pairs(&self) -> Vec<[String; 2]> {
         match &self.loss {
-            Loss::Response { pairs, .. } => pairs.to_vec(),
-            Loss::Case(models) => {
+            ProblemScope::Response { pairs, .. } => pairs.to_vec(),
+            ProblemScope::Case(models) => {
                 let later = |(i, a): (usize, &String)| {
                     let a = a.clone();
                     models
@@ -138,27 +138,27 @@ impl Problem {
     /// The models of a whole case that is lost, as far as they are known.
     pub fn models(&self) -> &[String] {
         match &self.loss {
-            Loss::Case(models) => models,
-            Loss::Response { .. } => &[],
+            ProblemScope::Case(models) => models,
+            ProblemScope::Response { .. } => &[],
         }
     }
 
     /// The model whose response to a case that follows is lost.
     pub fn lost_response(&self) -> Option<&str> {
         match &self.loss {
-            Loss::Response { model, .. } => model.as_deref(),
-            Loss::Case(_) => None,
+            ProblemScope::Response { model, .. } => model.as_deref(),
+            ProblemScope::Case(_) => None,
         }
     }
 
     /// Whether no answer is lost by it.
     pub fn costs_nothing(&self) -> bool {
-        matches!(&self.loss, Loss::Response { model: None, pairs } if pairs.is_empty())
+        matches!(&self.loss, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
     }
 
     /// Whether a whole case is lost.
     pub fn is_case(&self) -> bool {
-        matches!(self.loss, Loss::Case(_))
+        matches!(self.loss, ProblemScope::Case(_))
     }
 
     /// A problem of reading ([`Reason::Parse`]).
@@ -168,14 +168,14 @@ impl Problem {
             file: file.to_path_buf(),
             line,
             id,
-            reason: Reason::Parse,
+            reason: UnscoredReason::Parse,
             message,
-            loss: Loss::Case(Vec::new()),
+            loss: ProblemScope::Case(Vec::new()),
         }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for InputProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} line {}", self.file.display(), self.line)?;
         if let Some(id) = &self.id {
@@ -185,4 +185,4 @@ impl fmt::Display for Problem {
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for InputProblem {}

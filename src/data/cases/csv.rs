@@ -9,10 +9,10 @@ use ::csv::ByteRecord;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use super::case::{Case, Problem};
-use super::draft::{Draft, Drafts};
+use super::case::{Case, InputProblem};
 use super::jsonl::image;
-use super::rows::Sheet;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::csv_rows::CsvSheet;
 
 /// Where the known columns are.
 struct Columns {
@@ -30,7 +30,7 @@ struct Columns {
 /// # Errors
 /// If the file cannot be opened or a column is missing.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
-    let sheet = Sheet::open(path)?;
+    let sheet = CsvSheet::open(path)?;
     let columns = columns(&sheet, path)?;
     let file: Arc<Path> = path.into();
     Ok(Box::new(sheet.rows.map(move |(line, row)| {
@@ -38,16 +38,16 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
             Ok(row) => draft(&row, &columns, &file, line),
             Err(fault) => Err((None, fault)),
         };
-        drafted.map_err(|(id, fault)| Problem::parse(&file, line, id, fault))
+        drafted.map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
     })))
 }
 
 /// The number of rows.
 pub(super) fn count(path: &Path) -> Result<u64> {
-    Ok(Sheet::open(path)?.rows.count() as u64)
+    Ok(CsvSheet::open(path)?.rows.count() as u64)
 }
 
-fn columns(sheet: &Sheet, path: &Path) -> Result<Columns> {
+fn columns(sheet: &CsvSheet, path: &Path) -> Result<Columns> {
     let names = &sheet.names;
     let find = |wanted: &str| names.iter().position(|n| n.eq_ignore_ascii_case(wanted));
     let (Some(id), Some(image), Some(question)) = (find("id"), find("image"), find("question"))
@@ -72,9 +72,14 @@ fn columns(sheet: &Sheet, path: &Path) -> Result<Columns> {
     })
 }
 
-type Fault = (Option<String>, String);
+type RowError = (Option<String>, String);
 
-fn draft(row: &ByteRecord, columns: &Columns, file: &Arc<Path>, line: u64) -> Result<Draft, Fault> {
+fn draft(
+    row: &ByteRecord,
+    columns: &Columns,
+    file: &Arc<Path>,
+    line: u64,
+) -> Result<Draft, RowError> {
     let cell = |index: usize| cell(row, index, columns);
     let id = cell(columns.id).map_err(|e| (None, e))?.trim().to_owned();
     if id.is_empty() {
@@ -146,7 +151,7 @@ mod tests {
     use super::*;
     use crate::data::cases::ImageSource;
 
-    fn read(bytes: &[u8]) -> Result<Vec<Result<Draft, Problem>>> {
+    fn read(bytes: &[u8]) -> Result<Vec<Result<Draft, InputProblem>>> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("questions.csv");
         std::fs::write(&path, bytes)?;

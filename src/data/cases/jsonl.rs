@@ -11,13 +11,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-use super::case::{Case, ImageSource, Loss, Problem, Response};
-use super::draft::{Draft, Drafts};
-use super::ident::{id_in_broken, id_text, kind};
-use super::labels;
+use super::case::{Case, ImageSource, InputProblem, ProblemScope, Response};
 use super::lines::Lines;
 use super::python_json;
-use crate::support::files::regular;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_in_broken, id_text, kind};
+use crate::data::cases::case_labels;
+use crate::support::files::regular_file;
 
 /// The cases of a file. Image paths are relative to it.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
@@ -26,7 +26,7 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     Ok(Box::new(Lines::new(BufReader::new(opened)).map(
         move |(line, text)| {
             let parsed = text
-                .map_err(Fault::from)
+                .map_err(LineError::from)
                 .and_then(|text| parse(&text, &file));
             match parsed {
                 Ok((case, faults)) => {
@@ -39,9 +39,9 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
                         wanted: true,
                     })
                 }
-                Err(fault) => Err(Problem {
-                    loss: Loss::Case(fault.models),
-                    ..Problem::parse(&file, line, fault.id, fault.message)
+                Err(fault) => Err(InputProblem {
+                    loss: ProblemScope::Case(fault.models),
+                    ..InputProblem::parse(&file, line, fault.id, fault.message)
                 }),
             }
         },
@@ -54,7 +54,7 @@ pub(super) fn count(path: &Path) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    regular::open(path).with_context(|| {
+    regular_file::open(path).with_context(|| {
         format!(
             "cases file {} cannot be opened\nhint: check the path and who may read it",
             path.display()
@@ -64,13 +64,13 @@ fn open(path: &Path) -> Result<File> {
 
 /// Why a line is no case, with what can still be told of it.
 #[derive(Debug, Default)]
-struct Fault {
+struct LineError {
     id: Option<String>,
     models: Vec<String>,
     message: String,
 }
 
-impl From<String> for Fault {
+impl From<String> for LineError {
     fn from(message: String) -> Self {
         Self {
             message,
@@ -80,17 +80,17 @@ impl From<String> for Fault {
 }
 
 /// A case with what is wrong with parts of it that no verdict needs.
-fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), Fault> {
-    let value = python_json::read(line).map_err(|e| Fault {
+fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
+    let value = python_json::read(line).map_err(|e| LineError {
         id: id_in_broken(line, "id"),
-        ..Fault::from(broken(&e))
+        ..LineError::from(broken(&e))
     })?;
     let Value::Object(fields) = value else {
         let message = format!("the line is {}, expected an object", kind(&value));
         return Err(message.into());
     };
     let models = models(fields.get("responses"));
-    let fault = |id: Option<&String>, message: String| Fault {
+    let fault = |id: Option<&String>, message: String| LineError {
         id: id.cloned(),
         models: models.clone(),
         message,
@@ -161,7 +161,8 @@ fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, Str
     match (name, value) {
         ("labels" | "meta", Value::Null) => Ok(None),
         ("labels", value) => {
-            let labels = labels::parse(value).map_err(|fault| labels::left_out(&fault))?;
+            let labels =
+                case_labels::parse(value).map_err(|fault| case_labels::left_out(&fault))?;
             case.labels = Some(labels);
             Ok(None)
         }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// What is at a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum SourceLayout {
     /// Lines of cases.
     Cases(PathBuf),
     /// A table of questions.
@@ -32,7 +32,7 @@ const LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answ
 ///
 /// # Errors
 /// If there is nothing there, nothing known, or more than one split.
-pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<Layout> {
+pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     if !path.exists() {
         bail!(
             "{} does not exist\nhint: expected {LAYOUTS}",
@@ -46,14 +46,14 @@ pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<Layout> {
     }
 }
 
-fn file(path: &Path) -> Result<Layout> {
+fn file(path: &Path) -> Result<SourceLayout> {
     // Before the name decides: a pipe may be called `cases.jsonl`.
-    regular::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    regular_file::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
-        Some("jsonl" | "ndjson") => Ok(Layout::Cases(path.to_path_buf())),
-        Some("csv" | "tsv") => Ok(Layout::Questions(path.to_path_buf())),
-        Some("parquet") => Ok(Layout::Hub(vec![path.to_path_buf()])),
+        Some("jsonl" | "ndjson") => Ok(SourceLayout::Cases(path.to_path_buf())),
+        Some("csv" | "tsv") => Ok(SourceLayout::Questions(path.to_path_buf())),
+        Some("parquet") => Ok(SourceLayout::Hub(vec![path.to_path_buf()])),
         _ => match sniff(path)? {
             Some(layout) => Ok(layout),
             None => bail!(
@@ -66,10 +66,10 @@ fn file(path: &Path) -> Result<Layout> {
 }
 
 /// Looks into the beginning of a file.
-fn sniff(path: &Path) -> Result<Option<Layout>> {
+fn sniff(path: &Path) -> Result<Option<SourceLayout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
-    let file = regular::open(path).with_context(unreadable)?;
+    let file = regular_file::open(path).with_context(unreadable)?;
     file.take(1 << 16)
         .read_to_end(&mut start)
         .with_context(unreadable)?;
@@ -77,39 +77,40 @@ fn sniff(path: &Path) -> Result<Option<Layout>> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let path = path.to_path_buf();
     Ok(if text.starts_with("PAR1") {
-        Some(Layout::Hub(vec![path]))
+        Some(SourceLayout::Hub(vec![path]))
     } else if text.starts_with('{') {
-        Some(Layout::Cases(path))
+        Some(SourceLayout::Cases(path))
     } else if text.starts_with('[') && text.contains("\"img_name\"") {
-        Some(Layout::Slake(path))
+        Some(SourceLayout::Slake(path))
     } else if text.starts_with('[') && text.contains("\"image_name\"") {
-        Some(Layout::VqaRad(path))
+        Some(SourceLayout::VqaRad(path))
     } else {
         None
     })
 }
 
-fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
+fn folder(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     for (name, layout) in [
-        ("cases.jsonl", Layout::Cases as fn(_) -> _),
-        ("questions.csv", Layout::Questions),
+        ("cases.jsonl", SourceLayout::Cases as fn(_) -> _),
+        ("questions.csv", SourceLayout::Questions),
     ] {
         let file = path.join(name);
         if file.exists() {
-            regular::check(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            regular_file::check(&file)
+                .with_context(|| format!("{} cannot be read", file.display()))?;
             return Ok(layout(file));
         }
     }
-    let mut found: BTreeMap<String, Layout> = BTreeMap::new();
+    let mut found: BTreeMap<String, SourceLayout> = BTreeMap::new();
     for file in files(path, "json")? {
-        if let Some(layout @ (Layout::Slake(_) | Layout::VqaRad(_))) = sniff(&file)? {
+        if let Some(layout @ (SourceLayout::Slake(_) | SourceLayout::VqaRad(_))) = sniff(&file)? {
             found.insert(stem(&file), layout);
         }
     }
     if found.is_empty() {
         found = shards(path)?
             .into_iter()
-            .map(|(name, files)| (name, Layout::Hub(files)))
+            .map(|(name, files)| (name, SourceLayout::Hub(files)))
             .collect();
     }
     if found.is_empty() {
@@ -118,7 +119,11 @@ fn folder(path: &Path, split: Option<&str>) -> Result<Layout> {
     choose(path, found, split)
 }
 
-fn choose(path: &Path, mut found: BTreeMap<String, Layout>, split: Option<&str>) -> Result<Layout> {
+fn choose(
+    path: &Path,
+    mut found: BTreeMap<String, SourceLayout>,
+    split: Option<&str>,
+) -> Result<SourceLayout> {
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     if let Some(split) = split {
         return found.remove(split).with_context(|| {
@@ -130,8 +135,8 @@ fn choose(path: &Path, mut found: BTreeMap<String, Layout>, split: Option<&str>)
     }
     if found.len() > 1 {
         let first = match found.values().next() {
-            Some(Layout::Slake(file) | Layout::VqaRad(file)) => file.clone(),
-            Some(Layout::Hub(files)) => files.first().cloned().unwrap_or_default(),
+            Some(SourceLayout::Slake(file) | SourceLayout::VqaRad(file)) => file.clone(),
+            Some(SourceLayout::Hub(files)) => files.first().cloned().unwrap_or_default(),
             _ => PathBuf::new(),
         };
         bail!(
@@ -185,7 +190,7 @@ fn nothing(path: &Path) -> anyhow::Error {
 /// them for trainers.
 fn holds_preferences(file: &Path) -> bool {
     let mut line = String::new();
-    let first = regular::open(file)
+    let first = regular_file::open(file)
         .and_then(|file| BufReader::new(file.take(1 << 20)).read_line(&mut line));
     let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
     first.is_ok()
@@ -241,11 +246,11 @@ mod tests {
     fn recognises_folders() {
         let cases = tree(&[("cases.jsonl", ""), ("questions.csv", "")]);
         let found = recognise(cases.path(), None).unwrap();
-        assert_eq!(found, Layout::Cases(cases.path().join("cases.jsonl")));
+        assert_eq!(found, SourceLayout::Cases(cases.path().join("cases.jsonl")));
         let table = tree(&[("questions.csv", ""), ("answers/a.jsonl", "")]);
         assert!(matches!(
             recognise(table.path(), None).unwrap(),
-            Layout::Questions(_)
+            SourceLayout::Questions(_)
         ));
         let rad = tree(&[
             ("VQA_RAD Dataset Public.json", "[{\"image_name\": 1}]"),
@@ -253,7 +258,7 @@ mod tests {
         ]);
         assert!(matches!(
             recognise(rad.path(), None).unwrap(),
-            Layout::VqaRad(_)
+            SourceLayout::VqaRad(_)
         ));
     }
 
@@ -269,7 +274,7 @@ mod tests {
             "{error}"
         );
         let named = recognise(slake.path(), Some("train")).unwrap();
-        assert_eq!(named, Layout::Slake(slake.path().join("train.json")));
+        assert_eq!(named, SourceLayout::Slake(slake.path().join("train.json")));
         let none = recognise(slake.path(), Some("dev"))
             .unwrap_err()
             .to_string();
@@ -283,7 +288,10 @@ mod tests {
         let shards = [names[1], names[0]]
             .map(|name| hub.path().join(name))
             .to_vec();
-        assert_eq!(recognise(hub.path(), None).unwrap(), Layout::Hub(shards));
+        assert_eq!(
+            recognise(hub.path(), None).unwrap(),
+            SourceLayout::Hub(shards)
+        );
         let converted = tree(&[("train/0000.parquet", ""), ("test/0000.parquet", "")]);
         let error = recognise(converted.path(), None).unwrap_err().to_string();
         assert!(error.contains("test, train"), "{error}");
@@ -299,10 +307,10 @@ mod tests {
             ("e.json", "[{\"id\": 1}]"),
         ]);
         let at = |name: &str| recognise(&dir.path().join(name), None);
-        assert!(matches!(at("a.json").unwrap(), Layout::Slake(_)));
-        assert!(matches!(at("b.json").unwrap(), Layout::VqaRad(_)));
-        assert!(matches!(at("c.json").unwrap(), Layout::Cases(_)));
-        assert!(matches!(at("d.bin").unwrap(), Layout::Hub(_)));
+        assert!(matches!(at("a.json").unwrap(), SourceLayout::Slake(_)));
+        assert!(matches!(at("b.json").unwrap(), SourceLayout::VqaRad(_)));
+        assert!(matches!(at("c.json").unwrap(), SourceLayout::Cases(_)));
+        assert!(matches!(at("d.bin").unwrap(), SourceLayout::Hub(_)));
         assert!(
             at("e.json")
                 .unwrap_err()

@@ -16,15 +16,15 @@ use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::guard::guard;
-use crate::support::files::regular;
+use crate::data::cases::panic_guard::guard;
+use crate::support::files::regular_file;
 
 /// Rows are read in groups of this many, to hold few images at a time.
 const BATCH: usize = 16;
 
 /// One row.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct VqaRow {
     /// The encoded image.
     pub(super) image: Option<Arc<[u8]>>,
     /// The name the image bears in the data set.
@@ -36,27 +36,28 @@ pub(super) struct Row {
 }
 
 /// The rows of one file.
-pub(super) struct Rows {
+pub(super) struct VqaRows {
     file: SerializedFileReader<File>,
     /// Leaf indices of image bytes, image path, question and answer.
     leaves: [Option<usize>; 4],
     group: usize,
-    columns: Option<[Option<Column>; 4]>,
-    batch: VecDeque<Result<Row, String>>,
+    columns: Option<[Option<ParquetColumn>; 4]>,
+    batch: VecDeque<Result<VqaRow, String>>,
     /// The number of rows read, in order to name those that are lost.
     row: u64,
     /// The first row of the row group after this one.
     next_group: u64,
 }
 
-impl Rows {
+impl VqaRows {
     /// Opens a file and finds its columns.
     ///
     /// # Errors
     /// If it is not a Parquet file, or has other columns.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
-        let opened = regular::open(path).with_context(|| format!("{} cannot be opened", name()))?;
+        let opened =
+            regular_file::open(path).with_context(|| format!("{} cannot be opened", name()))?;
         let file = guard(|| SerializedFileReader::new(opened))
             .map_err(|e| anyhow!("{} is not a readable Parquet file: {e}", name()))?;
         let leaves = leaves(&file).with_context(name)?;
@@ -104,7 +105,7 @@ impl Rows {
                 if let ColumnReader::ByteArrayColumnReader(reader) =
                     reader.get_column_reader(leaf)?
                 {
-                    *column = Some(Column { reader, levels });
+                    *column = Some(ParquetColumn { reader, levels });
                 }
             }
             Ok(columns)
@@ -134,9 +135,9 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for VqaRows {
     /// The row's index, counted from zero, and the row or what is wrong with it.
-    type Item = (u64, Result<Row, String>);
+    type Item = (u64, Result<VqaRow, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.batch.is_empty() {
@@ -159,13 +160,13 @@ impl Iterator for Rows {
 }
 
 /// A column of the open row group.
-struct Column {
+struct ParquetColumn {
     reader: ColumnReaderImpl<ByteArrayType>,
     /// The definition level of a value that is present.
     levels: i16,
 }
 
-impl Column {
+impl ParquetColumn {
     /// The next values, `None` where a value is null.
     fn read(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
         let (mut levels, mut values) = (Vec::new(), Vec::new());
@@ -189,10 +190,10 @@ impl Column {
 }
 
 /// Reads the next few rows of all columns.
-fn read(columns: &mut [Option<Column>; 4]) -> Result<Vec<Result<Row, String>>, String> {
+fn read(columns: &mut [Option<ParquetColumn>; 4]) -> Result<Vec<Result<VqaRow, String>>, String> {
     let mut cells = columns
         .iter_mut()
-        .map(|c| c.as_mut().map(Column::read).transpose());
+        .map(|c| c.as_mut().map(ParquetColumn::read).transpose());
     let mut next = || cells.next().unwrap_or(Ok(None));
     let (image, path, question, answer) = (next()?, next()?, next()?, next()?);
     let rows = question.as_ref().map_or(0, Vec::len);
@@ -210,7 +211,7 @@ fn read(columns: &mut [Option<Column>; 4]) -> Result<Vec<Result<Row, String>>, S
         let image = cell(&image, r)
             .filter(|i| !i.is_empty())
             .map(|i| Arc::from(i.data()));
-        Ok(Row {
+        Ok(VqaRow {
             image,
             path: text(cell(&path, r), "path")?,
             question: text(cell(&question, r), "question")?.ok_or("the question is null")?,
@@ -274,10 +275,10 @@ pub(super) mod tests {
     }";
 
     /// A cell of each column; `None` is null.
-    pub(crate) type Cells = [Option<&'static [u8]>; 4];
+    pub(crate) type ParquetCells = [Option<&'static [u8]>; 4];
 
     /// Writes row groups in the hub's layout.
-    pub(crate) fn write(path: &Path, groups: &[&[Cells]]) {
+    pub(crate) fn write(path: &Path, groups: &[&[ParquetCells]]) {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let properties = Arc::new(WriterProperties::builder().build());
         let mut writer =
@@ -304,21 +305,21 @@ pub(super) mod tests {
         writer.close().unwrap();
     }
 
-    fn rows(path: &Path) -> Vec<(u64, Result<Row, String>)> {
-        Rows::open(path)
+    fn rows(path: &Path) -> Vec<(u64, Result<VqaRow, String>)> {
+        VqaRows::open(path)
             .map(|rows| rows.take(100).collect())
             .unwrap_or_default()
     }
 
     fn sample(path: &Path) {
-        let full: Cells = [
+        let full: ParquetCells = [
             Some(b"\xFF\xD8jpeg"),
             Some(b"a.jpg"),
             Some(b"is it?"),
             Some(b"yes"),
         ];
-        let bare: Cells = [None, None, Some(b"why?"), None];
-        let broken: Cells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
+        let bare: ParquetCells = [None, None, Some(b"why?"), None];
+        let broken: ParquetCells = [Some(b"x"), None, Some(b"\xFF\xFE"), None];
         let many = vec![full; 40];
         write(path, &[&many, &[bare, broken, full]]);
     }
@@ -328,7 +329,7 @@ pub(super) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         sample(&path);
-        assert_eq!(Rows::open(&path).unwrap().total(), 43);
+        assert_eq!(VqaRows::open(&path).unwrap().total(), 43);
         let rows = rows(&path);
         assert_eq!(
             rows.iter().map(|(i, _)| *i).collect::<Vec<_>>(),
@@ -352,9 +353,9 @@ pub(super) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         fs::write(&path, "PAR1 but no more").unwrap();
-        let error = Rows::open(&path).err().unwrap().to_string();
+        let error = VqaRows::open(&path).err().unwrap().to_string();
         assert!(error.contains("not a readable Parquet file"), "{error}");
-        assert!(Rows::open(&dir.path().join("none.parquet")).is_err());
+        assert!(VqaRows::open(&dir.path().join("none.parquet")).is_err());
         let schema = "message other { required binary text (UTF8); }";
         let schema = Arc::new(parse_message_type(schema).unwrap());
         let file = File::create(&path).unwrap();
@@ -362,7 +363,7 @@ pub(super) mod tests {
             .unwrap()
             .close()
             .unwrap();
-        let error = format!("{:#}", Rows::open(&path).err().unwrap());
+        let error = format!("{:#}", VqaRows::open(&path).err().unwrap());
         assert!(
             error.contains("found text") && error.contains("hint:"),
             "{error}"

@@ -7,15 +7,15 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::case::{Case, ImageSource, Problem};
-use super::draft::{Draft, Drafts};
-use super::elements::{Numbered, rows};
-use super::ident::{id_text, kind};
+use super::case::{Case, ImageSource, InputProblem};
 use super::source::Lang;
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_text, kind};
+use crate::data::cases::json_array::{NumberedRow, rows};
 
 /// One row of the release; only what is used.
 #[derive(Clone, Debug, Deserialize)]
-struct Row {
+struct SlakeRow {
     /// The question's number.
     qid: Value,
     /// A file in `imgs/`, such as `xmlab1/source.jpg`.
@@ -43,9 +43,9 @@ struct Row {
     content_type: String,
 }
 
-impl Row {
+impl SlakeRow {
     /// The rows of a split.
-    fn all(path: &Path) -> Result<impl Iterator<Item = Numbered<Self>> + use<>> {
+    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
         rows(path, "qid")
     }
 }
@@ -53,7 +53,7 @@ impl Row {
 /// The cases of a split. Those in other languages than asked for are marked as not wanted.
 pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
-    Ok(Box::new(Row::all(path)?.map(move |row| {
+    Ok(Box::new(SlakeRow::all(path)?.map(move |row| {
         let (line, row) = row?;
         let wanted = lang.includes(&row.q_lang);
         let draft = draft(row, line, &file)?;
@@ -61,13 +61,13 @@ pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
     })))
 }
 
-fn draft(row: Row, line: u64, file: &Arc<Path>) -> Result<Draft, Problem> {
+fn draft(row: SlakeRow, line: u64, file: &Arc<Path>) -> Result<Draft, InputProblem> {
     let Some(qid) = id_text(&row.qid) else {
         let fault = format!(
             "field `qid` is {}, expected a number or a text",
             kind(&row.qid)
         );
-        return Err(Problem::parse(file, line, None, fault));
+        return Err(InputProblem::parse(file, line, None, fault));
     };
     let id = format!("slake-{qid}");
     let mut meta = Map::new();

@@ -8,21 +8,22 @@ use acem3_vision::View;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::answers::Answers;
-use super::case::{Case, Loss, Problem};
-use super::draft::{Assembly, Drafts};
-use super::layout::{self, Layout, recognise};
-use super::{csv, hub, jsonl, slake, vqa_rad};
+use super::case::{Case, InputProblem, ProblemScope};
+use super::layout::{self, SourceLayout, recognise};
+use super::{csv, jsonl, slake, vqa_rad};
+use crate::data::cases::answer_index::AnswerIndex;
+use crate::data::cases::case_assembler::{CaseAssembler, Drafts};
+use crate::data::cases::hub_parquet;
 
 /// A case, or why there is none.
-pub type Entry = Result<Case, Problem>;
+pub type CaseResult = Result<Case, InputProblem>;
 
 /// Up to this size a file is read once more beforehand, to count its cases. Bytes.
 const COUNTED: u64 = 16 << 20;
 
 /// How to read a source.
 #[derive(Clone, Debug)]
-pub struct OpenOptions {
+pub struct SourceOptions {
     /// Answers files, or folders of them, in LLaVA's form.
     pub answers: Vec<PathBuf>,
     /// The languages of SLAKE to take.
@@ -36,7 +37,7 @@ pub struct OpenOptions {
     pub min_responses: usize,
 }
 
-impl Default for OpenOptions {
+impl Default for SourceOptions {
     fn default() -> Self {
         Self {
             answers: Vec::new(),
@@ -54,7 +55,7 @@ pub struct SourceSpec {
     /// A folder, a file or a data set.
     pub path: PathBuf,
     /// How to read it.
-    pub options: OpenOptions,
+    pub options: SourceOptions,
     /// How DICOM images are viewed.
     pub view: View,
 }
@@ -101,10 +102,10 @@ pub enum SourceKind {
 
 /// Cases in the order of their file.
 ///
-/// A case that cannot be read is a [`Problem`] in its place; responses that are left out of a case
+/// A case that cannot be read is a [`InputProblem`] in its place; responses that are left out of a case
 /// are problems before it. Lines of answers files that no case misses are problems behind the last
 /// one.
-pub struct Source {
+pub struct CaseSource {
     /// The layout.
     pub kind: SourceKind,
     /// The number of cases, readable or not, where it is cheaply known.
@@ -112,14 +113,14 @@ pub struct Source {
     /// The files that are read: those of the cases, then those of the answers.
     pub files: Vec<PathBuf>,
     /// What comes next, before the next draft.
-    ready: VecDeque<Entry>,
+    ready: VecDeque<CaseResult>,
     /// The file of the case that came last.
     file: Arc<Path>,
     drafts: Drafts,
-    assembly: Assembly,
+    assembly: CaseAssembler,
 }
 
-impl Source {
+impl CaseSource {
     /// How many answers in the answers files belong to no case seen so far, be it a broken one, nor to a
     /// question in a language that is not asked for. After the last case, more than none means that question ids
     /// do not match.
@@ -146,23 +147,23 @@ impl Source {
     }
 
     /// A row that could not be read costs every model that would have answered it.
-    fn lost(&mut self, mut problem: Problem) -> Problem {
+    fn lost(&mut self, mut problem: InputProblem) -> InputProblem {
         let mut keys: Vec<String> = problem.id.iter().cloned().collect();
         if self.kind == SourceKind::Parquet {
             keys.push(problem.line.saturating_sub(1).to_string());
         }
         self.assembly.lose(&keys);
         if self.kind != SourceKind::Cases {
-            problem.loss = Loss::Case(self.assembly.models());
+            problem.loss = ProblemScope::Case(self.assembly.models());
         }
         problem
     }
 }
 
-impl Iterator for Source {
-    type Item = Entry;
+impl Iterator for CaseSource {
+    type Item = CaseResult;
 
-    fn next(&mut self) -> Option<Entry> {
+    fn next(&mut self) -> Option<CaseResult> {
         while self.ready.is_empty() {
             match self.drafts.next() {
                 Some(Ok(draft)) if !draft.wanted => self.assembly.pass_over(&draft.keys),
@@ -198,12 +199,12 @@ pub(crate) fn root(path: &Path) -> PathBuf {
 /// # Errors
 /// Only when nothing can be read: the path or an answers file is missing, the layout is not known,
 /// a table has no such columns, or a data set is given without answers.
-pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
+pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     let layout = recognise(path, options.split.as_deref())?;
     let (kind, mut files, drafts) = drafts(&layout, options)?;
     let mut paths = options.answers.clone();
     paths.extend(answers_beside(&layout, path)?);
-    let answers = Answers::read(&paths)?;
+    let answers = AnswerIndex::read(&paths)?;
     if paths.is_empty() && kind != SourceKind::Cases && options.min_responses > 0 {
         bail!(
             "{}: there are no answers to judge\nhint: give a file per model with --answers, lines \
@@ -218,8 +219,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
     }
     let total = count(&layout, options, &files)?;
     files.extend(answers.files().map(Path::to_path_buf));
-    let assembly = Assembly::new(answers, options);
-    Ok(Source {
+    let assembly = CaseAssembler::new(answers, options);
+    Ok(CaseSource {
         kind,
         total,
         file: files.first().map_or(path, PathBuf::as_path).into(),
@@ -230,31 +231,38 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Source> {
     })
 }
 
-fn drafts(layout: &Layout, options: &OpenOptions) -> Result<(SourceKind, Vec<PathBuf>, Drafts)> {
+fn drafts(
+    layout: &SourceLayout,
+    options: &SourceOptions,
+) -> Result<(SourceKind, Vec<PathBuf>, Drafts)> {
     Ok(match layout {
-        Layout::Cases(file) => (SourceKind::Cases, vec![file.clone()], jsonl::drafts(file)?),
-        Layout::Questions(file) => (
+        SourceLayout::Cases(file) => (SourceKind::Cases, vec![file.clone()], jsonl::drafts(file)?),
+        SourceLayout::Questions(file) => (
             SourceKind::Questions,
             vec![file.clone()],
             csv::drafts(file)?,
         ),
-        Layout::VqaRad(file) => (
+        SourceLayout::VqaRad(file) => (
             SourceKind::VqaRad,
             vec![file.clone()],
             vqa_rad::drafts(file)?,
         ),
-        Layout::Slake(file) => (
+        SourceLayout::Slake(file) => (
             SourceKind::Slake,
             vec![file.clone()],
             slake::drafts(file, options.lang)?,
         ),
-        Layout::Hub(shards) => (SourceKind::Parquet, shards.clone(), hub::drafts(shards)?),
+        SourceLayout::Hub(shards) => (
+            SourceKind::Parquet,
+            shards.clone(),
+            hub_parquet::drafts(shards)?,
+        ),
     })
 }
 
-fn count(layout: &Layout, options: &OpenOptions, files: &[PathBuf]) -> Result<Option<u64>> {
-    if let Layout::Hub(shards) = layout {
-        return hub::count(shards).map(Some);
+fn count(layout: &SourceLayout, options: &SourceOptions, files: &[PathBuf]) -> Result<Option<u64>> {
+    if let SourceLayout::Hub(shards) = layout {
+        return hub_parquet::count(shards).map(Some);
     }
     let small = |file: &PathBuf| {
         file.metadata()
@@ -264,22 +272,22 @@ fn count(layout: &Layout, options: &OpenOptions, files: &[PathBuf]) -> Result<Op
         return Ok(None);
     }
     Ok(Some(match layout {
-        Layout::Cases(file) => jsonl::count(file)?,
-        Layout::Questions(file) => csv::count(file)?,
-        Layout::VqaRad(file) => vqa_rad::drafts(file)?.count() as u64,
-        Layout::Slake(file) => slake::drafts(file, options.lang)?
+        SourceLayout::Cases(file) => jsonl::count(file)?,
+        SourceLayout::Questions(file) => csv::count(file)?,
+        SourceLayout::VqaRad(file) => vqa_rad::drafts(file)?.count() as u64,
+        SourceLayout::Slake(file) => slake::drafts(file, options.lang)?
             .filter(|draft| draft.as_ref().map_or(true, |draft| draft.wanted))
             .count() as u64,
-        Layout::Hub(shards) => hub::count(shards)?,
+        SourceLayout::Hub(shards) => hub_parquet::count(shards)?,
     }))
 }
 
 /// The answers in `answers/` beside the cases or the table of a folder.
-fn answers_beside(layout: &Layout, path: &Path) -> Result<Vec<PathBuf>> {
+fn answers_beside(layout: &SourceLayout, path: &Path) -> Result<Vec<PathBuf>> {
     let beside = match layout {
         // A JSONL file given by itself is complete, unless it bears the name it has in a folder.
-        Layout::Cases(file) if path.is_dir() || file.ends_with("cases.jsonl") => file,
-        Layout::Questions(file) => file,
+        SourceLayout::Cases(file) if path.is_dir() || file.ends_with("cases.jsonl") => file,
+        SourceLayout::Questions(file) => file,
         _ => return Ok(Vec::new()),
     };
     let folder = beside.parent().unwrap_or(Path::new("")).join("answers");
@@ -292,23 +300,23 @@ fn answers_beside(layout: &Layout, path: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parquet::tests::{Cells, write};
+    use super::super::parquet::tests::{ParquetCells, write};
     use super::*;
 
     #[test]
     fn each_case_has_the_file_of_its_shard_and_answers_beyond_the_rows_are_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let row: Cells = [Some(b"jpeg"), None, Some(b"is it?"), Some(b"yes")];
+        let row: ParquetCells = [Some(b"jpeg"), None, Some(b"is it?"), Some(b"yes")];
         let shard = |n: usize| dir.path().join(format!("test-0000{n}-of-00002.parquet"));
         write(&shard(0), &[&[row]]);
         write(&shard(1), &[&[row]]);
         let answers = dir.path().join("a.jsonl");
         let line = |id| format!("{{\"question_id\": {id}, \"text\": \"yes\"}}\n");
         std::fs::write(&answers, (0..5).map(line).collect::<String>()).unwrap();
-        let options = OpenOptions {
+        let options = SourceOptions {
             answers: vec![answers],
             with_reference: true,
-            ..OpenOptions::default()
+            ..SourceOptions::default()
         };
         let mut source = open(dir.path(), &options).unwrap();
         let mut files = Vec::new();

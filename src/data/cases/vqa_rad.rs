@@ -7,14 +7,14 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::case::{Case, ImageSource, Problem};
-use super::draft::{Draft, Drafts};
-use super::elements::{Numbered, rows};
-use super::ident::{id_text, kind};
+use super::case::{Case, ImageSource, InputProblem};
+use crate::data::cases::case_assembler::{Draft, Drafts};
+use crate::data::cases::case_id::{id_text, kind};
+use crate::data::cases::json_array::{NumberedRow, rows};
 
 /// One row of the release; only what is used.
 #[derive(Clone, Debug, Deserialize)]
-struct Row {
+struct VqaRadRow {
     /// The question's number, as a number or a text.
     qid: Value,
     /// A file in `images/`.
@@ -37,9 +37,9 @@ struct Row {
     phrase_type: String,
 }
 
-impl Row {
+impl VqaRadRow {
     /// The rows of the release.
-    fn all(path: &Path) -> Result<impl Iterator<Item = Numbered<Self>> + use<>> {
+    fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
         rows(path, "qid")
     }
 
@@ -69,16 +69,16 @@ fn images(path: &Path) -> PathBuf {
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
     let images = images(path);
-    Ok(Box::new(Row::all(path)?.map(move |row| {
+    Ok(Box::new(VqaRadRow::all(path)?.map(move |row| {
         let (line, row) = row?;
         draft(row, line, &images, &file)
-            .map_err(|(id, fault)| Problem::parse(&file, line, id, fault))
+            .map_err(|(id, fault)| InputProblem::parse(&file, line, id, fault))
     })))
 }
 
-type Fault = (Option<String>, String);
+type VqaRadError = (Option<String>, String);
 
-fn draft(row: Row, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, Fault> {
+fn draft(row: VqaRadRow, line: u64, images: &Path, file: &Arc<Path>) -> Result<Draft, VqaRadError> {
     let qid = id_text(&row.qid).ok_or_else(|| {
         (
             None,

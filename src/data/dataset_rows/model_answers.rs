@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::agree::agrees;
-use super::real::Images;
-use super::terms::yes_no;
 use crate::data::cases;
-use crate::data::cases::{Case, ImageSource, OpenOptions, Response};
+use crate::data::cases::{Case, ImageSource, Response, SourceOptions};
+use crate::data::dataset_rows::answer_terms::yes_no;
+use crate::data::dataset_rows::dataset_items::ImagePool;
+use crate::data::dataset_rows::reference_match::agrees;
 
 /// Two models' answers to a closed question, of which exactly one agrees with the reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +39,14 @@ pub struct ModelPair {
 /// # Errors
 /// If the data or the answers are missing or broken.
 pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<ModelPair>> {
-    let options = OpenOptions {
+    let options = SourceOptions {
         answers: vec![data_root.join("answers/path_vqa_validation")],
         split: Some("validation".into()),
-        ..OpenOptions::default()
+        ..SourceOptions::default()
     };
     let source = cases::open(&data_root.join("path_vqa"), &options)
         .context("the answers to path_vqa could not be opened")?;
-    let mut images = Images::default();
+    let mut images = ImagePool::default();
     let mut pairs = Vec::new();
     for case in source.take(usize::try_from(rows.end).unwrap_or(usize::MAX)) {
         let case = case?;
@@ -57,7 +57,7 @@ pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<Mo
     Ok(pairs)
 }
 
-fn pairs_of(case: Case, images: &mut Images) -> Vec<ModelPair> {
+fn pairs_of(case: Case, images: &mut ImagePool) -> Vec<ModelPair> {
     let Case {
         image,
         question,
@@ -128,7 +128,7 @@ mod tests {
             extra: Map::new(),
             line: 8,
         };
-        let pairs = pairs_of(case.clone(), &mut Images::default());
+        let pairs = pairs_of(case.clone(), &mut ImagePool::default());
         let seen: Vec<_> = pairs
             .iter()
             .map(|p| {
@@ -148,6 +148,6 @@ mod tests {
             reference: Some("a nodule".into()),
             ..case
         };
-        assert!(pairs_of(open, &mut Images::default()).is_empty());
+        assert!(pairs_of(open, &mut ImagePool::default()).is_empty());
     }
 }

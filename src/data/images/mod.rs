@@ -17,7 +17,7 @@ use image::{ExtendedColorType, ImageEncoder as _};
 
 use crate::data::cases::ImageSource;
 use crate::support::digest::Digest;
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// How many images are kept.
 const KEPT: usize = 4;
@@ -35,7 +35,7 @@ pub struct LoadedImage {
 
 /// An image whose bytes were read. It is decoded when it is first asked for.
 #[derive(Debug)]
-pub struct ReadImage {
+pub struct EncodedImage {
     /// The path from the folder of the source, or the name it bears in a data set.
     pub name: String,
     /// The hash of its bytes.
@@ -52,7 +52,7 @@ impl LoadedImage {
     }
 }
 
-impl ReadImage {
+impl EncodedImage {
     /// Its encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -93,14 +93,14 @@ impl ReadImage {
 
 /// Reads images, and keeps the last few.
 #[derive(Debug)]
-pub struct Images {
+pub struct ImageReader {
     root: PathBuf,
     limits: Limits,
     view: View,
-    recent: VecDeque<(ImageSource, Arc<ReadImage>)>,
+    recent: VecDeque<(ImageSource, Arc<EncodedImage>)>,
 }
 
-impl Images {
+impl ImageReader {
     /// Images of a source; names are told from the folder `root`.
     pub fn new(root: PathBuf, limits: Limits) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Images {
     /// # Errors
     ///
     /// Why it could not be read, led by its name.
-    pub fn read(&mut self, source: &ImageSource) -> Result<Arc<ReadImage>, String> {
+    pub fn read(&mut self, source: &ImageSource) -> Result<Arc<EncodedImage>, String> {
         if let Some((_, image)) = self.recent.iter().find(|(kept, _)| is_same(kept, source)) {
             return Ok(Arc::clone(image));
         }
@@ -145,7 +145,7 @@ impl Images {
             ImageSource::Bytes { bytes, .. } => Arc::clone(bytes),
         };
         let sha256 = Digest::of(&bytes);
-        let image = Arc::new(ReadImage {
+        let image = Arc::new(EncodedImage {
             name,
             sha256,
             bytes,
@@ -182,7 +182,7 @@ impl Images {
             }
             _ => format!("cannot be read: {error}"),
         };
-        let file = regular::open(path).map_err(told)?;
+        let file = regular_file::open(path).map_err(told)?;
         let (length, most) = (
             file.metadata().map_err(told)?.len(),
             self.limits.bytes as u64,
@@ -263,7 +263,7 @@ mod tests {
         let path = dir.path().join("images/a.png");
         std::fs::create_dir_all(dir.path().join("images")).unwrap();
         std::fs::write(&path, png()).unwrap();
-        let mut images = Images::new(dir.path().to_owned(), Limits::default());
+        let mut images = ImageReader::new(dir.path().to_owned(), Limits::default());
         let source = ImageSource::File(path.clone());
         let first = images.read(&source).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("b.png"), b"text").unwrap();
-        let mut images = Images::new(dir.path().to_owned(), Limits::default());
+        let mut images = ImageReader::new(dir.path().to_owned(), Limits::default());
         let mut error = |name: &str| {
             let source = ImageSource::File(dir.path().join(name));
             let limits = *images.limits();
@@ -305,7 +305,7 @@ mod tests {
             error("")
         );
         std::fs::write(dir.path().join("c.png"), png()).unwrap();
-        let mut images = Images::new(
+        let mut images = ImageReader::new(
             dir.path().to_owned(),
             Limits {
                 bytes: 10,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn only_the_last_few_are_kept() {
-        let mut images = Images::new(PathBuf::new(), Limits::default());
+        let mut images = ImageReader::new(PathBuf::new(), Limits::default());
         let embedded = |n: u8| ImageSource::Bytes {
             name: n.to_string(),
             bytes: vec![n].into(),

@@ -1,10 +1,10 @@
 //! What the columns of a label file hold, by their names.
 
-use super::target::{Target, plain};
+use super::target::{ScoreTarget, plain};
 
 /// What a column holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum LabelColumn {
     /// The id of the case.
     Case,
     /// The model whose response is scored.
@@ -20,7 +20,7 @@ pub(super) enum Column {
     /// The score of the first response of a pair, or of the second.
     PairScore(usize),
     /// The scores, or preferences, on one target.
-    Of(Target),
+    Of(ScoreTarget),
     /// The scores, or preferences, of one rater.
     By(String),
     /// Nothing that is asked for here.
@@ -28,7 +28,7 @@ pub(super) enum Column {
 }
 
 /// Names of columns without punctuation, and what they hold.
-const NAMES: [(&[&str], Column); 9] = [
+const NAMES: [(&[&str], LabelColumn); 9] = [
     (
         &[
             "case",
@@ -39,16 +39,16 @@ const NAMES: [(&[&str], Column); 9] = [
             "item",
             "itemid",
         ],
-        Column::Case,
+        LabelColumn::Case,
     ),
-    (&["model", "modelid", "system"], Column::Model),
+    (&["model", "modelid", "system"], LabelColumn::Model),
     (
         &["modela", "model1", "systema", "system1", "first"],
-        Column::PairModel(0),
+        LabelColumn::PairModel(0),
     ),
     (
         &["modelb", "model2", "systemb", "system2", "second"],
-        Column::PairModel(1),
+        LabelColumn::PairModel(1),
     ),
     (
         &[
@@ -60,11 +60,11 @@ const NAMES: [(&[&str], Column); 9] = [
             "doctor",
             "evaluator",
         ],
-        Column::Rater,
+        LabelColumn::Rater,
     ),
     (
         &["criterion", "aspect", "dimension", "target", "on"],
-        Column::Target,
+        LabelColumn::Target,
     ),
     (
         &[
@@ -81,15 +81,15 @@ const NAMES: [(&[&str], Column); 9] = [
             "better",
             "order",
         ],
-        Column::Value,
+        LabelColumn::Value,
     ),
     (
         &["scorea", "score1", "ratinga", "rating1"],
-        Column::PairScore(0),
+        LabelColumn::PairScore(0),
     ),
     (
         &["scoreb", "score2", "ratingb", "rating2"],
-        Column::PairScore(1),
+        LabelColumn::PairScore(1),
     ),
 ];
 
@@ -103,7 +103,7 @@ const RATERS: [&str; 6] = [
     "physician",
 ];
 
-impl Column {
+impl LabelColumn {
     /// What a column of this name holds. `raters` names columns of one rater each.
     pub(super) fn named(name: &str, raters: &[String]) -> Self {
         if raters.iter().any(|rater| rater == name) {
@@ -116,7 +116,7 @@ impl Column {
         if let Some((_, column)) = known {
             return column.clone();
         }
-        if let Some(target) = Target::named(name) {
+        if let Some(target) = ScoreTarget::named(name) {
             return Self::Of(target);
         }
         let one_rater = |start: &&str| {

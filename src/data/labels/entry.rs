@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::column::Column;
-use super::target::Target;
+use super::column::LabelColumn;
+use super::target::ScoreTarget;
 use super::vote::Vote;
 
 /// One person's score or preference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct LabelEntry {
     /// The line of the file, counted from one.
     pub line: u64,
     /// The id of the case.
@@ -16,14 +16,14 @@ pub struct Entry {
     /// Who it is from.
     pub rater: String,
     /// What it is about.
-    pub target: Target,
+    pub target: ScoreTarget,
     /// What it says.
-    pub what: What,
+    pub what: LabelValue,
 }
 
 /// A score of a response, or a preference between two.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum LabelValue {
     /// A score.
     Score {
         /// The model whose response it is.
@@ -44,16 +44,19 @@ pub enum What {
 pub const ONE_RATER: &str = "labels";
 
 /// The entries of a row, whose cells are texts by column. Empty cells are ratings not given.
-pub(super) fn entries(line: u64, cells: &[(Column, &str, String)]) -> Result<Vec<Entry>, String> {
-    let row = Row::new(line, cells)?;
+pub(super) fn entries(
+    line: u64,
+    cells: &[(LabelColumn, &str, String)],
+) -> Result<Vec<LabelEntry>, String> {
+    let row = LabelRow::new(line, cells)?;
     let mut entries = Vec::new();
     let mut pair_scores = BTreeMap::new();
     for (column, name, text) in cells.iter().filter(|(_, _, text)| !is_missing(text)) {
         match column {
-            Column::Value => entries.push(row.entry(&row.rater, row.target, name, text)?),
-            Column::Of(target) => entries.push(row.entry(&row.rater, *target, name, text)?),
-            Column::By(rater) => entries.push(row.entry(rater, row.target, name, text)?),
-            Column::PairScore(i) => {
+            LabelColumn::Value => entries.push(row.entry(&row.rater, row.target, name, text)?),
+            LabelColumn::Of(target) => entries.push(row.entry(&row.rater, *target, name, text)?),
+            LabelColumn::By(rater) => entries.push(row.entry(rater, row.target, name, text)?),
+            LabelColumn::PairScore(i) => {
                 pair_scores.insert(*i, number(name, text)?);
             }
             _ => {}
@@ -66,16 +69,16 @@ pub(super) fn entries(line: u64, cells: &[(Column, &str, String)]) -> Result<Vec
                 .to_owned());
         };
         let model = models[i].clone();
-        let what = What::Score { model, value };
+        let what = LabelValue::Score { model, value };
         entries.push(row.of(&row.rater, row.target, what));
     }
     Ok(entries)
 }
 
-impl Entry {
+impl LabelEntry {
     /// Takes a score from its scale to 0 to 5; a preference has none.
     pub(super) fn stretch(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
-        if let What::Score { value, .. } = &mut self.what {
+        if let LabelValue::Score { value, .. } = &mut self.what {
             if !(low..=high).contains(value) {
                 return Err(format!(
                     "the score {value} is outside of --scale {low},{high}"
@@ -88,28 +91,31 @@ impl Entry {
 }
 
 /// What a row's cells are about.
-struct Row {
+struct LabelRow {
     line: u64,
     case: String,
     rater: String,
-    target: Target,
+    target: ScoreTarget,
     model: Option<String>,
     models: Option<[String; 2]>,
 }
 
-impl Row {
-    fn new(line: u64, cells: &[(Column, &str, String)]) -> Result<Self, String> {
-        let cell = |wanted: &Column| {
+impl LabelRow {
+    fn new(line: u64, cells: &[(LabelColumn, &str, String)]) -> Result<Self, String> {
+        let cell = |wanted: &LabelColumn| {
             let mut cells = cells.iter().filter(|(column, _, _)| column == wanted);
             let text = cells.next().map(|(_, _, text)| text.trim().to_owned());
             text.filter(|text| !text.is_empty())
         };
-        let case = cell(&Column::Case).ok_or("the id of the case is missing")?;
-        let target = match cell(&Column::Target) {
-            Some(name) => Target::named(&name).ok_or_else(|| unknown_target(&name))?,
-            None => Target::Final,
+        let case = cell(&LabelColumn::Case).ok_or("the id of the case is missing")?;
+        let target = match cell(&LabelColumn::Target) {
+            Some(name) => ScoreTarget::named(&name).ok_or_else(|| unknown_target(&name))?,
+            None => ScoreTarget::Final,
         };
-        let models = match (cell(&Column::PairModel(0)), cell(&Column::PairModel(1))) {
+        let models = match (
+            cell(&LabelColumn::PairModel(0)),
+            cell(&LabelColumn::PairModel(1)),
+        ) {
             (Some(a), Some(b)) if a == b => {
                 return Err(format!("both models are `{a}`, expected two"));
             }
@@ -120,21 +126,27 @@ impl Row {
         Ok(Self {
             line,
             case,
-            rater: cell(&Column::Rater).unwrap_or_else(|| ONE_RATER.to_owned()),
+            rater: cell(&LabelColumn::Rater).unwrap_or_else(|| ONE_RATER.to_owned()),
             target,
-            model: cell(&Column::Model),
+            model: cell(&LabelColumn::Model),
             models,
         })
     }
 
     /// What a cell says: a score where the row names one model, else a preference.
-    fn entry(&self, rater: &str, target: Target, name: &str, text: &str) -> Result<Entry, String> {
+    fn entry(
+        &self,
+        rater: &str,
+        target: ScoreTarget,
+        name: &str,
+        text: &str,
+    ) -> Result<LabelEntry, String> {
         let what = match &self.model {
-            Some(model) => What::Score {
+            Some(model) => LabelValue::Score {
                 model: model.clone(),
                 value: number(name, text)?,
             },
-            None => What::Preference {
+            None => LabelValue::Preference {
                 models: self.models.clone(),
                 vote: Vote::read(text),
             },
@@ -142,8 +154,8 @@ impl Row {
         Ok(self.of(rater, target, what))
     }
 
-    fn of(&self, rater: &str, target: Target, what: What) -> Entry {
-        Entry {
+    fn of(&self, rater: &str, target: ScoreTarget, what: LabelValue) -> LabelEntry {
+        LabelEntry {
             line: self.line,
             case: self.case.clone(),
             rater: rater.to_owned(),
@@ -155,7 +167,7 @@ impl Row {
 
 /// The message for a target that is none.
 pub(super) fn unknown_target(name: &str) -> String {
-    let all: Vec<&str> = Target::all().map(Target::key).collect();
+    let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
     format!(
         "unknown criterion `{name}`\nhint: expected one of {}",
         all.join(", ")
@@ -187,19 +199,19 @@ fn number(name: &str, text: &str) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    fn read(header: &[&str], cells: &[&str]) -> Result<Vec<Entry>, String> {
+    fn read(header: &[&str], cells: &[&str]) -> Result<Vec<LabelEntry>, String> {
         let cells: Vec<_> = header
             .iter()
             .zip(cells)
-            .map(|(name, text)| (Column::named(name, &[]), *name, (*text).to_owned()))
+            .map(|(name, text)| (LabelColumn::named(name, &[]), *name, (*text).to_owned()))
             .collect();
         entries(3, &cells)
     }
 
     fn scores(header: &[&str], cells: &[&str]) -> Vec<(String, String, &'static str, f64)> {
-        let score = |entry: Entry| match entry.what {
-            What::Score { model, value } => (model, entry.rater, entry.target.key(), value),
-            What::Preference { .. } => panic!("a score was expected"),
+        let score = |entry: LabelEntry| match entry.what {
+            LabelValue::Score { model, value } => (model, entry.rater, entry.target.key(), value),
+            LabelValue::Preference { .. } => panic!("a score was expected"),
         };
         read(header, cells)
             .unwrap()
@@ -243,7 +255,7 @@ mod tests {
         )
         .unwrap();
         let votes: Vec<_> = found.into_iter().map(|entry| entry.what).collect();
-        let vote = |words: &str| What::Preference {
+        let vote = |words: &str| LabelValue::Preference {
             models: None,
             vote: Vote::Words(words.into()),
         };
@@ -258,7 +270,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             found[0].what,
-            What::Preference {
+            LabelValue::Preference {
                 models: Some(["x".into(), "y".into()]),
                 vote: Vote::Words("y".into())
             }

@@ -7,11 +7,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value};
 
-use super::column::Column;
-use super::entry::{Entry, ONE_RATER, What, entries};
-use super::own;
-use crate::data::cases::{Lines, Sheet, id_text, kind, parse_labels};
-use crate::support::files::{formula, regular};
+use super::column::LabelColumn;
+use super::entry::{LabelEntry, LabelValue, ONE_RATER, entries};
+use super::record_labels;
+use crate::data::cases::{CsvSheet, Lines, id_text, kind, parse_labels};
+use crate::support::files::{csv_formula, regular_file};
 
 /// How a label file is to be understood.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct LabelOptions {
 #[derive(Clone, Debug, Default)]
 pub struct LabelFile {
     /// Scores and preferences.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LabelEntry>,
     /// Columns that were not understood, and so not used.
     pub unused: BTreeSet<String>,
 }
@@ -35,8 +35,8 @@ impl LabelFile {
     /// What is told of scores that are not between 0 and 5, where there are any.
     pub fn beyond(&self) -> Option<String> {
         let scores = self.entries.iter().filter_map(|entry| match entry.what {
-            What::Score { value, .. } => Some((entry.line, value)),
-            What::Preference { .. } => None,
+            LabelValue::Score { value, .. } => Some((entry.line, value)),
+            LabelValue::Preference { .. } => None,
         });
         let scores: Vec<(u64, f64)> = scores.collect();
         let beyond = scores
@@ -63,7 +63,7 @@ impl LabelFile {
 const EXPORTED: [&str; 4] = ["judge", "status", "order", "final_a"];
 
 /// Where a row's cells come from: a table's row, or an object.
-type Cells<'a> = Vec<(Column, &'a str, String)>;
+type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
 
 /// Reads a label file.
 ///
@@ -101,18 +101,18 @@ fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
 }
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
-    let sheet = Sheet::open(path)?;
-    let mut columns: Vec<Column> = sheet
+    let sheet = CsvSheet::open(path)?;
+    let mut columns: Vec<LabelColumn> = sheet
         .names
         .iter()
-        .map(|name| Column::named(name, &options.raters))
+        .map(|name| LabelColumn::named(name, &options.raters))
         .collect();
     leave_own(&mut columns, &sheet.names);
     check(&columns, &sheet.names, &options.raters)
         .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
     let mut file = LabelFile::default();
     for (column, name) in columns.iter().zip(&sheet.names) {
-        if *column == Column::Other {
+        if *column == LabelColumn::Other {
             file.unused.insert(name.clone());
         }
     }
@@ -127,11 +127,11 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
             let hint = "put a text with commas or quotes into quotes";
             return Err(at(path, line, &format!("{fault}\nhint: {hint}")));
         }
-        let mut cells = Cells::new();
+        let mut cells = RowCells::new();
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, formula::bare(text).to_owned()));
+            cells.push((column.clone(), name, csv_formula::bare(text).to_owned()));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);
@@ -141,7 +141,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
 
 /// In a table that a report wrote, the order is the judge's own and no label; nor are the labels that the report
 /// was made with, where a person added others.
-fn leave_own(columns: &mut [Column], names: &[String]) {
+fn leave_own(columns: &mut [LabelColumn], names: &[String]) {
     if !EXPORTED
         .iter()
         .all(|name| names.iter().any(|known| known == name))
@@ -149,26 +149,26 @@ fn leave_own(columns: &mut [Column], names: &[String]) {
         return;
     }
     let own = ["order", "label"];
-    let rating = |column: &Column| matches!(column, Column::Value | Column::By(_));
+    let rating = |column: &LabelColumn| matches!(column, LabelColumn::Value | LabelColumn::By(_));
     let mut pairs = columns.iter().zip(names);
     let added = pairs.any(|(column, name)| rating(column) && !own.contains(&name.as_str()));
     for (column, name) in columns.iter_mut().zip(names) {
         if name == "order" || added && name == "label" {
-            *column = Column::Other;
+            *column = LabelColumn::Other;
         }
     }
 }
 
 /// Whether the columns of a table can hold labels at all.
-fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), String> {
-    let has = |wanted: &dyn Fn(&Column) -> bool| columns.iter().any(wanted);
+fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result<(), String> {
+    let has = |wanted: &dyn Fn(&LabelColumn) -> bool| columns.iter().any(wanted);
     let found = names.join(", ");
     if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
         return Err(format!(
             "no column `{missing}`, found {found}\nhint: --raters names columns of this file"
         ));
     }
-    if !has(&|c| *c == Column::Case) {
+    if !has(&|c| *c == LabelColumn::Case) {
         return Err(format!(
             "no column `case`, found {found}\n\
              hint: the first line must name the columns: case, model and score, or case, model_a, \
@@ -178,7 +178,7 @@ fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), 
     let values = columns
         .iter()
         .zip(names)
-        .filter(|(c, _)| **c == Column::Value);
+        .filter(|(c, _)| **c == LabelColumn::Value);
     let values: Vec<&str> = values.map(|(_, name)| name.as_str()).collect();
     if let [first, second, ..] = values[..] {
         return Err(format!(
@@ -186,10 +186,13 @@ fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), 
              hint: --raters {first},{second} if they are two raters'; else remove or rename one"
         ));
     }
-    let rating = |c: &Column| {
+    let rating = |c: &LabelColumn| {
         matches!(
             c,
-            Column::Value | Column::PairScore(_) | Column::Of(_) | Column::By(_)
+            LabelColumn::Value
+                | LabelColumn::PairScore(_)
+                | LabelColumn::Of(_)
+                | LabelColumn::By(_)
         )
     };
     if !has(&rating) {
@@ -202,7 +205,7 @@ fn check(columns: &[Column], names: &[String], raters: &[String]) -> Result<(), 
 }
 
 fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
-    let opened = regular::open(path)
+    let opened = regular_file::open(path)
         .with_context(|| format!("labels {} cannot be opened", path.display()))?;
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
@@ -232,17 +235,17 @@ fn of_object(
     object: &Map<String, Value>,
     options: &LabelOptions,
     unused: &mut BTreeSet<String>,
-) -> Result<Vec<Entry>, String> {
-    let mut cells = Cells::new();
+) -> Result<Vec<LabelEntry>, String> {
+    let mut cells = RowCells::new();
     for (name, value) in object {
-        let column = Column::named(name, &options.raters);
+        let column = LabelColumn::named(name, &options.raters);
         let text = match value {
-            _ if column == Column::Other => {
+            _ if column == LabelColumn::Other => {
                 unused.insert(name.clone());
                 continue;
             }
             Value::Null => String::new(),
-            Value::Number(number) if column != Column::Case => number.to_string(),
+            Value::Number(number) if column != LabelColumn::Case => number.to_string(),
             other => id_text(other)
                 .or_else(|| other.as_str().map(str::to_owned))
                 .ok_or_else(|| {
@@ -255,7 +258,7 @@ fn of_object(
 }
 
 /// A case as `acem3 judge` reads it: `labels` with one score per response.
-fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<Entry>, String> {
+fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>, String> {
     let labels = object.remove("labels").unwrap_or_default();
     let labels = parse_labels(labels)?;
     let text = |names: [&str; 2]| {
@@ -277,5 +280,5 @@ fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<Entry>, Stri
         "labels without the models they are about\n\
          hint: add \"models\": [\"a\", \"b\"], in the order of the scores",
     )?;
-    own::spread(line, &case, &rater, (&models, &labels))
+    record_labels::spread(line, &case, &rater, (&models, &labels))
 }

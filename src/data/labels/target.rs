@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// What is scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Target {
+pub enum ScoreTarget {
     /// The response as a whole: the conclusion.
     Final,
     /// One of the three aspects.
@@ -14,7 +14,7 @@ pub enum Target {
     Criterion(Criterion),
 }
 
-impl Target {
+impl ScoreTarget {
     /// All fourteen: the whole, then the aspects, then the criteria.
     pub fn all() -> impl Iterator<Item = Self> {
         let aspects = Aspect::ALL.into_iter().map(Self::Aspect);
@@ -78,13 +78,13 @@ pub(super) fn plain(name: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-impl Serialize for Target {
+impl Serialize for ScoreTarget {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key())
     }
 }
 
-impl<'de> Deserialize<'de> for Target {
+impl<'de> Deserialize<'de> for ScoreTarget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Self::named(&name).ok_or_else(|| D::Error::custom(format!("unknown criterion `{name}`")))
@@ -97,19 +97,22 @@ mod tests {
 
     #[test]
     fn every_name_is_one_target_s() {
-        for target in Target::all() {
-            assert_eq!(Target::named(target.key()), Some(target));
-            assert_eq!(Target::named(target.title()), Some(target));
+        for target in ScoreTarget::all() {
+            assert_eq!(ScoreTarget::named(target.key()), Some(target));
+            assert_eq!(ScoreTarget::named(target.title()), Some(target));
             for short in target.short() {
                 assert_eq!(
-                    Target::named(&short.to_uppercase()),
+                    ScoreTarget::named(&short.to_uppercase()),
                     Some(target),
                     "{short}"
                 );
             }
         }
-        assert_eq!(Target::all().count(), 14);
-        assert_eq!(Target::named("Up to date information"), Target::named("UI"));
-        assert_eq!(Target::named("beauty"), None);
+        assert_eq!(ScoreTarget::all().count(), 14);
+        assert_eq!(
+            ScoreTarget::named("Up to date information"),
+            ScoreTarget::named("UI")
+        );
+        assert_eq!(ScoreTarget::named("beauty"), None);
     }
 }

@@ -1,9 +1,9 @@
 //! What a response asserts, set against what is true.
 
-use super::dice::Dice;
 use super::fact::Fact;
 use super::question::{Question, QuestionKind};
 use super::scene::Scene;
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a response asserts in answer to a question, whoever wrote it: a phantom's answer, or a
 /// real data set's ("The liver is on the left.", short "left", truth "right").
@@ -66,7 +66,7 @@ impl Claim {
 
 /// How many of the facts a claim gets wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum FactErrors {
     None,
     /// One of two; all of one.
     Some,
@@ -77,15 +77,15 @@ pub(crate) enum Wrong {
 pub(crate) fn facts(
     question: &Question,
     scene: &Scene,
-    wrong: Wrong,
-    rng: &mut impl Dice,
+    wrong: FactErrors,
+    rng: &mut impl RandomChoice,
 ) -> Vec<Fact> {
     let truth = question.truth(scene);
     let alone = truth.len() == 1;
     let spared = match wrong {
-        Wrong::None => return truth,
-        Wrong::Some if !alone => Some(rng.below(truth.len())),
-        Wrong::Some | Wrong::All => None,
+        FactErrors::None => return truth,
+        FactErrors::Some if !alone => Some(rng.below(truth.len())),
+        FactErrors::Some | FactErrors::All => None,
     };
     if let (Some(proposed), [fact]) = (question.proposed, truth.as_slice())
         && proposed != *fact
@@ -113,7 +113,7 @@ pub(crate) fn claim(
     scene: &Scene,
     facts: &[Fact],
     partly: bool,
-    rng: &mut impl Dice,
+    rng: &mut impl RandomChoice,
 ) -> Claim {
     let truth = question.truth(scene);
     let plural = scene.count() > 1;
@@ -180,7 +180,7 @@ pub(crate) fn sentence(
     question: &Question,
     facts: &[Fact],
     plural: bool,
-    rng: &mut impl Dice,
+    rng: &mut impl RandomChoice,
 ) -> String {
     let body = match (question.kind, facts) {
         (QuestionKind::CountAndSide, [count, side]) => {
@@ -212,7 +212,7 @@ pub(crate) fn sentence(
 }
 
 /// One fact as a clause that begins with a capital.
-fn lone(fact: Fact, plural: bool, rng: &mut impl Dice) -> String {
+fn lone(fact: Fact, plural: bool, rng: &mut impl RandomChoice) -> String {
     let first = rng.chance(0.5);
     match fact {
         Fact::Modality(_) if first => format!("This is {}", fact.noun()),
@@ -264,7 +264,7 @@ fn exist(count: Fact) -> String {
 
 fn place(side: Fact) -> String {
     match side {
-        Fact::Side(super::scene::Side::Both) => "on both sides".to_owned(),
+        Fact::Side(super::scene::LesionSide::Both) => "on both sides".to_owned(),
         other => format!("on the {}", other.short()),
     }
 }

@@ -1,7 +1,7 @@
 //! One thing that can be said of a scene, in words.
 
-use super::dice::Dice;
-use super::scene::{Kind, Scene, Side, Size, Tone};
+use super::scene::{LesionSide, LesionSize, LesionTone, PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a question can ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,17 +38,17 @@ impl Concern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
     /// The image is of this kind.
-    Modality(Kind),
+    Modality(PhantomKind),
     /// There is a lesion, or there is none.
     Presence(bool),
     /// There are so many lesions.
     Count(usize),
     /// They lie on this side.
-    Side(Side),
+    Side(LesionSide),
     /// They have this size.
-    Size(Size),
+    Size(LesionSize),
     /// They have this tone.
-    Tone(Tone),
+    Tone(LesionTone),
 }
 
 impl Fact {
@@ -80,10 +80,10 @@ impl Fact {
     pub fn short(self) -> &'static str {
         match self {
             Self::Modality(kind) => match kind {
-                Kind::Ct => "CT image",
-                Kind::Mri => "MRI image",
-                Kind::Radiograph => "X-ray image",
-                Kind::Histology => "histology image",
+                PhantomKind::Ct => "CT image",
+                PhantomKind::Mri => "MRI image",
+                PhantomKind::Radiograph => "X-ray image",
+                PhantomKind::Histology => "histology image",
             },
             Self::Presence(true) => "yes",
             Self::Presence(false) => "no",
@@ -91,9 +91,9 @@ impl Fact {
             Self::Count(1) => "one lesion",
             Self::Count(2) => "two lesions",
             Self::Count(_) => "three lesions",
-            Self::Side(Side::Left) => "left side",
-            Self::Side(Side::Right) => "right side",
-            Self::Side(Side::Both) => "both sides",
+            Self::Side(LesionSide::Left) => "left side",
+            Self::Side(LesionSide::Right) => "right side",
+            Self::Side(LesionSide::Both) => "both sides",
             Self::Size(size) => size.key(),
             Self::Tone(tone) => tone.key(),
         }
@@ -102,34 +102,38 @@ impl Fact {
     /// The noun phrase with its article: "a CT image"; otherwise [`Fact::short`].
     pub(crate) fn noun(self) -> &'static str {
         match self {
-            Self::Modality(Kind::Ct) => "a CT image",
-            Self::Modality(Kind::Mri) => "an MRI image",
-            Self::Modality(Kind::Radiograph) => "an X-ray image",
-            Self::Modality(Kind::Histology) => "a histology image",
+            Self::Modality(PhantomKind::Ct) => "a CT image",
+            Self::Modality(PhantomKind::Mri) => "an MRI image",
+            Self::Modality(PhantomKind::Radiograph) => "an X-ray image",
+            Self::Modality(PhantomKind::Histology) => "a histology image",
             other => other.short(),
         }
     }
 
     /// Another statement about the same concern that is false of the scene.
     /// `alone` permits a count of none, which leaves nothing to say about a second concern.
-    pub(crate) fn other(self, scene: &Scene, alone: bool, rng: &mut impl Dice) -> Self {
+    pub(crate) fn other(self, scene: &Scene, alone: bool, rng: &mut impl RandomChoice) -> Self {
         let pool: Vec<Self> = match self {
-            Self::Modality(_) => Kind::ALL.map(Self::Modality).to_vec(),
+            Self::Modality(_) => PhantomKind::ALL.map(Self::Modality).to_vec(),
             Self::Presence(_) => [true, false].map(Self::Presence).to_vec(),
             Self::Count(_) => {
                 // A single lesion cannot lie on both sides.
-                let both = scene.side == Some(Side::Both);
+                let both = scene.side == Some(LesionSide::Both);
                 let least = if alone { 0 } else { 1 + usize::from(both) };
                 (least..=3).map(Self::Count).collect()
             }
-            Self::Side(_) if scene.count() < 2 => {
-                [Side::Left, Side::Right].map(Self::Side).to_vec()
-            }
-            Self::Side(_) => [Side::Left, Side::Right, Side::Both]
+            Self::Side(_) if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
                 .map(Self::Side)
                 .to_vec(),
-            Self::Size(_) => [Size::Small, Size::Large].map(Self::Size).to_vec(),
-            Self::Tone(_) => [Tone::Bright, Tone::Dark].map(Self::Tone).to_vec(),
+            Self::Side(_) => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
+                .map(Self::Side)
+                .to_vec(),
+            Self::Size(_) => [LesionSize::Small, LesionSize::Large]
+                .map(Self::Size)
+                .to_vec(),
+            Self::Tone(_) => [LesionTone::Bright, LesionTone::Dark]
+                .map(Self::Tone)
+                .to_vec(),
         };
         let truth = Self::of(scene, self.concern());
         let wrong: Vec<Self> = pool

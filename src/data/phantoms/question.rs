@@ -1,9 +1,9 @@
 //! The questions that can be asked about a scene, and their right answers.
 
 use super::claim;
-use super::dice::Dice;
 use super::fact::{Concern, Fact};
-use super::scene::{Kind, Scene};
+use super::scene::{PhantomKind, Scene};
+use crate::data::phantoms::random_choice::RandomChoice;
 
 /// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +100,11 @@ pub struct Question {
 
 impl Question {
     /// A question of this kind in one of its phrasings; `None` where the premise fails.
-    pub(crate) fn draw(kind: QuestionKind, scene: &Scene, rng: &mut impl Dice) -> Option<Self> {
+    pub(crate) fn draw(
+        kind: QuestionKind,
+        scene: &Scene,
+        rng: &mut impl RandomChoice,
+    ) -> Option<Self> {
         if !kind.fits(scene) {
             return None;
         }
@@ -134,7 +138,7 @@ impl Question {
     }
 
     /// One question whose premise holds, every kind being as likely.
-    pub(crate) fn any(scene: &Scene, rng: &mut impl Dice) -> Self {
+    pub(crate) fn any(scene: &Scene, rng: &mut impl RandomChoice) -> Self {
         let fitting: Vec<QuestionKind> = QuestionKind::ALL
             .into_iter()
             .filter(|kind| kind.fits(scene))
@@ -193,33 +197,41 @@ impl Scene {
 
 /// What a `Verify` question may propose about a scene.
 fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
-    use super::scene::{Side, Size, Tone};
+    use super::scene::{LesionSide, LesionSize, LesionTone};
     match concern {
-        Concern::Modality => Kind::ALL.map(Fact::Modality).to_vec(),
+        Concern::Modality => PhantomKind::ALL.map(Fact::Modality).to_vec(),
         Concern::Presence => vec![Fact::Presence(true)],
         Concern::Count => [1, 2, 3].map(Fact::Count).to_vec(),
-        Concern::Side if scene.count() < 2 => [Side::Left, Side::Right].map(Fact::Side).to_vec(),
-        Concern::Side => [Side::Left, Side::Right, Side::Both]
+        Concern::Side if scene.count() < 2 => [LesionSide::Left, LesionSide::Right]
             .map(Fact::Side)
             .to_vec(),
-        Concern::Size => [Size::Small, Size::Large].map(Fact::Size).to_vec(),
-        Concern::Tone => [Tone::Bright, Tone::Dark].map(Fact::Tone).to_vec(),
+        Concern::Side => [LesionSide::Left, LesionSide::Right, LesionSide::Both]
+            .map(Fact::Side)
+            .to_vec(),
+        Concern::Size => [LesionSize::Small, LesionSize::Large]
+            .map(Fact::Size)
+            .to_vec(),
+        Concern::Tone => [LesionTone::Bright, LesionTone::Dark]
+            .map(Fact::Tone)
+            .to_vec(),
     }
 }
 
-fn proposal(fact: Fact, rng: &mut impl Dice) -> &'static str {
+fn proposal(fact: Fact, rng: &mut impl RandomChoice) -> &'static str {
     rng.phrase(proposal_texts(fact))
 }
 
 fn proposal_texts(fact: Fact) -> &'static [&'static str] {
-    use super::scene::{Side, Size, Tone};
+    use super::scene::{LesionSide, LesionSize, LesionTone};
     match fact {
-        Fact::Modality(Kind::Ct) => &["Is this a CT image?", "Was this image made by CT?"],
-        Fact::Modality(Kind::Mri) => &["Is this an MRI image?", "Was this image made by MRI?"],
-        Fact::Modality(Kind::Radiograph) => {
+        Fact::Modality(PhantomKind::Ct) => &["Is this a CT image?", "Was this image made by CT?"],
+        Fact::Modality(PhantomKind::Mri) => {
+            &["Is this an MRI image?", "Was this image made by MRI?"]
+        }
+        Fact::Modality(PhantomKind::Radiograph) => {
             &["Is this an X-ray image?", "Was this image made by X-ray?"]
         }
-        Fact::Modality(Kind::Histology) => &[
+        Fact::Modality(PhantomKind::Histology) => &[
             "Is this a histology image?",
             "Does this image show histology?",
         ],
@@ -236,22 +248,24 @@ fn proposal_texts(fact: Fact) -> &'static [&'static str] {
             "Are there exactly three lesions?",
             "Does it show exactly three lesions?",
         ],
-        Fact::Side(Side::Left) => &[
+        Fact::Side(LesionSide::Left) => &[
             "Is the lesion on the left side?",
             "Does the lesion lie on the left side?",
         ],
-        Fact::Side(Side::Right) => &[
+        Fact::Side(LesionSide::Right) => &[
             "Is the lesion on the right side?",
             "Does the lesion lie on the right side?",
         ],
-        Fact::Side(Side::Both) => &[
+        Fact::Side(LesionSide::Both) => &[
             "Is the lesion on both sides?",
             "Does the lesion lie on both sides?",
         ],
-        Fact::Size(Size::Small) => &["Is the lesion small?"],
-        Fact::Size(Size::Large) => &["Is the lesion large?"],
-        Fact::Tone(Tone::Bright) => &["Is the lesion bright?", "Does the lesion look bright?"],
-        Fact::Tone(Tone::Dark) => &["Is the lesion dark?", "Does the lesion look dark?"],
+        Fact::Size(LesionSize::Small) => &["Is the lesion small?"],
+        Fact::Size(LesionSize::Large) => &["Is the lesion large?"],
+        Fact::Tone(LesionTone::Bright) => {
+            &["Is the lesion bright?", "Does the lesion look bright?"]
+        }
+        Fact::Tone(LesionTone::Dark) => &["Is the lesion dark?", "Does the lesion look dark?"],
     }
 }
 

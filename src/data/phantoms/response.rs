@@ -2,27 +2,28 @@
 
 use std::cmp::Ordering;
 
-use super::claim::{self, Wrong};
-use super::dice::Dice;
+use super::claim::{self, FactErrors};
 use super::fact::Fact;
 use super::question::Question;
 use super::rules::Defect;
 use super::scene::Scene;
-use super::style::{self, WrittenResponse};
-use super::table::RULES;
+use crate::data::phantoms::defect_table::RULES;
+use crate::data::phantoms::random_choice::RandomChoice;
+use crate::data::phantoms::response_writer;
+use crate::data::phantoms::response_writer::WrittenResponse;
 
 /// Share of pairs of equal quality by construction.
 const TWINS: f32 = 0.06;
 /// How the facts of two responses relate, as shares of all pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Mix {
+pub(crate) struct FactMix {
     /// Pairs that state the same facts, so that other criteria decide.
     shared: f32,
     /// Of the remaining pairs, those whose facts are not equally right.
     split: f32,
 }
 
-impl Mix {
+impl FactMix {
     /// What judges are measured on. Most pairs are split, because only they show whether a judge
     /// looks: in all others the image does not matter to the order.
     pub(crate) const MEASURED: Self = Self {
@@ -46,7 +47,7 @@ const TRIES: usize = 300;
 
 /// What is decided about a response before it is written.
 #[derive(Clone, Debug)]
-struct Plan {
+struct ResponsePlan {
     facts: Vec<Fact>,
     partly: bool,
     defects: Vec<Defect>,
@@ -56,8 +57,8 @@ struct Plan {
 pub(crate) fn pair(
     scene: &Scene,
     question: &Question,
-    mix: Mix,
-    rng: &mut impl Dice,
+    mix: FactMix,
+    rng: &mut impl RandomChoice,
 ) -> [WrittenResponse; 2] {
     let relation = rng.unit();
     let facts = if relation < TWINS + mix.shared {
@@ -107,14 +108,14 @@ fn two_facts(
     scene: &Scene,
     question: &Question,
     split: f32,
-    rng: &mut impl Dice,
+    rng: &mut impl RandomChoice,
 ) -> [Vec<Fact>; 2] {
     let wrong = if rng.chance(split) {
         let two = question.kind.concerns().len() > 1;
         match rng.unit() {
-            d if two && d < 0.2 => [Wrong::Some, Wrong::All],
-            d if d < 0.6 => [Wrong::None, Wrong::Some],
-            _ => [Wrong::None, Wrong::All],
+            d if two && d < 0.2 => [FactErrors::Some, FactErrors::All],
+            d if d < 0.6 => [FactErrors::None, FactErrors::Some],
+            _ => [FactErrors::None, FactErrors::All],
         }
     } else {
         [lot(rng), lot(rng)]
@@ -127,11 +128,11 @@ fn two_facts(
     }
 }
 
-fn lot(rng: &mut impl Dice) -> Wrong {
+fn lot(rng: &mut impl RandomChoice) -> FactErrors {
     match rng.unit() {
-        d if d < WRONG * 0.5 => Wrong::Some,
-        d if d < WRONG => Wrong::All,
-        _ => Wrong::None,
+        d if d < WRONG * 0.5 => FactErrors::Some,
+        d if d < WRONG => FactErrors::All,
+        _ => FactErrors::None,
     }
 }
 
@@ -139,8 +140,8 @@ fn lot(rng: &mut impl Dice) -> Wrong {
 fn twins(
     scene: &Scene,
     question: &Question,
-    plan: &Plan,
-    rng: &mut impl Dice,
+    plan: &ResponsePlan,
+    rng: &mut impl RandomChoice,
 ) -> [WrittenResponse; 2] {
     let first = respond(scene, question, plan, rng);
     // Wording may differ in the courtesy or in which concern is left out; a few tries meet it.
@@ -156,22 +157,27 @@ fn twins(
 fn respond(
     scene: &Scene,
     question: &Question,
-    plan: &Plan,
-    rng: &mut impl Dice,
+    plan: &ResponsePlan,
+    rng: &mut impl RandomChoice,
 ) -> WrittenResponse {
     let claim = claim::claim(question, scene, &plan.facts, plan.partly, rng);
-    style::write(&claim, &plan.defects, rng)
+    response_writer::write(&claim, &plan.defects, rng)
 }
 
 /// A fault that is drawn by lot: a family of defects, or leaving out one of two concerns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum DefectChoice {
     Partly,
     Family(&'static str),
 }
 
 /// Decides what else is wrong with a response that states these facts.
-fn plan(scene: &Scene, question: &Question, facts: Vec<Fact>, rng: &mut impl Dice) -> Plan {
+fn plan(
+    scene: &Scene,
+    question: &Question,
+    facts: Vec<Fact>,
+    rng: &mut impl RandomChoice,
+) -> ResponsePlan {
     let wrong = facts != question.truth(scene);
     let dice = rng.unit();
     // Over all responses: 35 % without a defect, 45 % with one, 20 % with two.
@@ -182,12 +188,12 @@ fn plan(scene: &Scene, question: &Question, facts: Vec<Fact>, rng: &mut impl Dic
         _ => 1,
     };
     let two = facts.len() > 1;
-    let mut plan = Plan {
+    let mut plan = ResponsePlan {
         facts,
         partly: false,
         defects: Vec::new(),
     };
-    let mut taken: Vec<Fault> = Vec::new();
+    let mut taken: Vec<DefectChoice> = Vec::new();
     while taken.len() < faults {
         let pool = pool(two, wrong, faults > 1);
         let Some(fault) = rng.pick(&pool) else { break };
@@ -196,8 +202,8 @@ fn plan(scene: &Scene, question: &Question, facts: Vec<Fact>, rng: &mut impl Dic
         }
         taken.push(fault);
         match fault {
-            Fault::Partly => plan.partly = true,
-            Fault::Family(name) => {
+            DefectChoice::Partly => plan.partly = true,
+            DefectChoice::Family(name) => {
                 let members: Vec<Defect> = RULES
                     .iter()
                     .filter(|rule| rule.family == name)
@@ -211,7 +217,7 @@ fn plan(scene: &Scene, question: &Question, facts: Vec<Fact>, rng: &mut impl Dic
 }
 
 /// The faults a response may have. What says nothing, or only a phrase, stands alone.
-fn pool(two: bool, wrong: bool, several: bool) -> Vec<Fault> {
+fn pool(two: bool, wrong: bool, several: bool) -> Vec<DefectChoice> {
     let mut families: Vec<&'static str> = RULES.iter().map(|rule| rule.family).collect();
     families.dedup();
     families.retain(|family| match *family {
@@ -220,18 +226,20 @@ fn pool(two: bool, wrong: bool, several: bool) -> Vec<Fault> {
         _ => true,
     });
     // What can seldom be drawn is then drawn the more often.
-    let partly = [Fault::Partly; 3].into_iter().take(if two { 3 } else { 0 });
+    let partly = [DefectChoice::Partly; 3]
+        .into_iter()
+        .take(if two { 3 } else { 0 });
     let evasive = families.contains(&"evasive");
     families.extend(["evasive"; 2].into_iter().take(if evasive { 2 } else { 0 }));
     partly
-        .chain(families.into_iter().map(Fault::Family))
+        .chain(families.into_iter().map(DefectChoice::Family))
         .collect()
 }
 
 /// Whether a fault can stand beside those already taken.
-fn agrees(fault: Fault, taken: &[Fault]) -> bool {
+fn agrees(fault: DefectChoice, taken: &[DefectChoice]) -> bool {
     let clash = |a: &'static str, b: &'static str| {
-        let pair = (Fault::Family(a), Fault::Family(b));
+        let pair = (DefectChoice::Family(a), DefectChoice::Family(b));
         (fault == pair.0 && taken.contains(&pair.1)) || (fault == pair.1 && taken.contains(&pair.0))
     };
     !clash("overconfident", "vague") && !clash("rude", "curt")

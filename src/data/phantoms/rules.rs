@@ -190,7 +190,9 @@ pub struct Rule {
 impl Defect {
     /// Its row of the table.
     pub fn rule(self) -> Option<&'static Rule> {
-        super::table::RULES.iter().find(|rule| rule.defect == self)
+        crate::data::phantoms::defect_table::RULES
+            .iter()
+            .find(|rule| rule.defect == self)
     }
 
     /// The name in `meta`.
@@ -202,7 +204,7 @@ impl Defect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::phantoms::table::RULES;
+    use crate::data::phantoms::defect_table::RULES;
 
     #[test]
     fn every_level_has_a_short_analysis_of_its_own() {

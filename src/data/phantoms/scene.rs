@@ -1,14 +1,14 @@
 //! What a phantom shows: the kind of image and its lesions, before a pixel is drawn.
 
-use super::dice::{Dice, dice};
-use super::place;
+use crate::data::phantoms::lesion_layout;
+use crate::data::phantoms::random_choice::{RandomChoice, dice};
 
 /// The side of a phantom image in pixels.
 pub const SIDE: u32 = 128;
 
 /// The kind of image a phantom imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PhantomKind {
     /// An axial slice: a bright ring around grey tissue.
     Ct,
     /// A brain-like slice with ventricles on a dark ground.
@@ -19,7 +19,7 @@ pub enum Kind {
     Histology,
 }
 
-impl Kind {
+impl PhantomKind {
     /// The four kinds, in the order of their class numbers.
     pub const ALL: [Self; 4] = [Self::Ct, Self::Mri, Self::Radiograph, Self::Histology];
 
@@ -36,7 +36,7 @@ impl Kind {
 
 /// Where the lesions of a scene lie, as seen in the image (left is the image's left).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum LesionSide {
     /// All in the left half.
     Left,
     /// All in the right half.
@@ -45,7 +45,7 @@ pub enum Side {
     Both,
 }
 
-impl Side {
+impl LesionSide {
     /// The name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
@@ -58,14 +58,14 @@ impl Side {
 
 /// The size shared by the lesions of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Size {
+pub enum LesionSize {
     /// A radius of 4 to 5 pixels.
     Small,
     /// A radius of 9 to 10 pixels.
     Large,
 }
 
-impl Size {
+impl LesionSize {
     /// The name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
@@ -77,14 +77,14 @@ impl Size {
 
 /// The tone shared by the lesions of a scene, against the tissue around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tone {
+pub enum LesionTone {
     /// Brighter than the tissue.
     Bright,
     /// Darker than the tissue.
     Dark,
 }
 
-impl Tone {
+impl LesionTone {
     /// The name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ pub struct Lesion {
 
 /// Geometry and exposure of the body that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct BodyFrame {
     /// Centre of the body in pixels.
     pub(crate) centre: (f32, f32),
     /// Half-axes of the body in pixels.
@@ -128,16 +128,16 @@ pub(crate) struct Frame {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// The kind of image.
-    pub kind: Kind,
+    pub kind: PhantomKind,
     /// None to three lesions, apart from each other.
     pub lesions: Vec<Lesion>,
     /// Where they lie; `None` without lesions.
-    pub side: Option<Side>,
+    pub side: Option<LesionSide>,
     /// Their size; `None` without lesions.
-    pub size: Option<Size>,
+    pub size: Option<LesionSize>,
     /// Their tone; `None` without lesions.
-    pub tone: Option<Tone>,
-    pub(crate) frame: Frame,
+    pub tone: Option<LesionTone>,
+    pub(crate) frame: BodyFrame,
 }
 
 /// A scene as class numbers, for training an image encoder.
@@ -211,19 +211,22 @@ impl Scene {
     /// The scene as class numbers.
     pub fn attributes(&self) -> Attributes {
         Attributes {
-            kind: Kind::ALL.iter().position(|k| *k == self.kind).unwrap_or(0),
+            kind: PhantomKind::ALL
+                .iter()
+                .position(|k| *k == self.kind)
+                .unwrap_or(0),
             count: self.count(),
             side: self.side.map_or(0, |side| match side {
-                Side::Left => 1,
-                Side::Right => 2,
-                Side::Both => 3,
+                LesionSide::Left => 1,
+                LesionSide::Right => 2,
+                LesionSide::Both => 3,
             }),
             size: self
                 .size
-                .map_or(0, |size| if size == Size::Small { 1 } else { 2 }),
+                .map_or(0, |size| if size == LesionSize::Small { 1 } else { 2 }),
             tone: self
                 .tone
-                .map_or(0, |tone| if tone == Tone::Bright { 1 } else { 2 }),
+                .map_or(0, |tone| if tone == LesionTone::Bright { 1 } else { 2 }),
         }
     }
 }
@@ -231,7 +234,7 @@ impl Scene {
 /// The scene of phantom `index` of a seed: a pure function of the two.
 pub fn scene(seed: u64, index: u64) -> Scene {
     let mut rng = dice(seed, index, u64::from_le_bytes(*b"scene\0\0\0"));
-    let kind = rng.pick(&Kind::ALL).unwrap_or(Kind::Ct);
+    let kind = rng.pick(&PhantomKind::ALL).unwrap_or(PhantomKind::Ct);
     let count = if rng.chance(0.15) {
         0
     } else {
@@ -249,22 +252,22 @@ pub fn scene(seed: u64, index: u64) -> Scene {
         };
     }
     let side = match rng.below(if count > 1 { 3 } else { 2 }) {
-        0 => Side::Left,
-        1 => Side::Right,
-        _ => Side::Both,
+        0 => LesionSide::Left,
+        1 => LesionSide::Right,
+        _ => LesionSide::Both,
     };
     let size = if rng.chance(0.5) {
-        Size::Small
+        LesionSize::Small
     } else {
-        Size::Large
+        LesionSize::Large
     };
     let tone = if rng.chance(0.5) {
-        Tone::Bright
+        LesionTone::Bright
     } else {
-        Tone::Dark
+        LesionTone::Dark
     };
-    let lesions = place::lesions(
-        &place::Plan {
+    let lesions = lesion_layout::lesions(
+        &lesion_layout::LesionLayout {
             kind,
             frame,
             count,
@@ -283,18 +286,18 @@ pub fn scene(seed: u64, index: u64) -> Scene {
     }
 }
 
-fn frame(kind: Kind, rng: &mut impl Dice) -> Frame {
+fn frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
     let (axes, tilt) = match kind {
-        Kind::Ct => ((rng.between(55.0, 60.0), rng.between(46.0, 53.0)), 0.10),
-        Kind::Mri => ((rng.between(49.0, 54.0), rng.between(55.0, 60.0)), 0.08),
-        Kind::Radiograph => ((rng.between(58.0, 63.0), rng.between(56.0, 62.0)), 0.03),
-        Kind::Histology => ((64.0, 64.0), 0.5),
+        PhantomKind::Ct => ((rng.between(55.0, 60.0), rng.between(46.0, 53.0)), 0.10),
+        PhantomKind::Mri => ((rng.between(49.0, 54.0), rng.between(55.0, 60.0)), 0.08),
+        PhantomKind::Radiograph => ((rng.between(58.0, 63.0), rng.between(56.0, 62.0)), 0.03),
+        PhantomKind::Histology => ((64.0, 64.0), 0.5),
     };
     // The rational circle needs no sine, whose last digit depends on the platform.
     let t = rng.between(-tilt, tilt);
     let norm = 1.0 + t * t;
     let wander = 2.5;
-    Frame {
+    BodyFrame {
         centre: (
             64.0 + rng.between(-wander, wander),
             64.0 + rng.between(-wander, wander),

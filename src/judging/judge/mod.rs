@@ -1,6 +1,6 @@
 //! What the run asks of a judge, whoever it is: the panel, or the scripted one of the tests.
 
-pub mod judgement;
+pub mod recorded_verdict;
 pub mod scripted;
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use acem3_conclusion::Verdict;
 use serde::{Deserialize, Serialize};
 
-use crate::data::cases::{Case, Reason};
+use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
-use crate::judging::key::Provenance;
+use crate::judging::provenance::Provenance;
 
 /// One pair of responses of a case, ready for the judge.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl PairJob {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unscored {
     /// The kind of failure.
-    pub reason: Reason,
+    pub reason: UnscoredReason,
     /// What was expected and what was found.
     pub message: String,
 }

@@ -11,9 +11,9 @@ use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, BranchEvaluation, Rating, Score};
 use anyhow::bail;
 
-use crate::data::cases::Reason;
+use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::key::Provenance;
+use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
 /// A response with this text in it does not fit into the scripted judge's context.
@@ -135,7 +135,7 @@ impl Judge for ScriptedJudge {
             if job.responses().iter().any(|text| text.contains(TOO_LONG)) {
                 let message = "a response does not fit into the context".to_owned();
                 return Err(Unscored {
-                    reason: Reason::Truncated,
+                    reason: UnscoredReason::Truncated,
                     message,
                 });
             }

@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 
 use serde::Serialize;
 
-use super::group::{Group, together, trunk_layers};
 use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::definition::{MEMBERS, PanelDefinition};
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::member::{Member, Sight};
-use crate::checkpoints::panel::recipe::{MEMBERS, Recipe};
-use crate::checkpoints::store::store::Identity;
-use crate::judging::key::judge_digest;
-use crate::support::device::Place;
+use crate::checkpoints::panel::member::{Member, VisionSetup};
+use crate::checkpoints::store::tensor_store::TensorIdentity;
+use crate::judging::panel::trunk_group::{TrunkGroup, together, trunk_layers};
+use crate::judging::provenance::judge_digest;
+use crate::support::device::Placement;
 
 /// A panel's parts.
 #[derive(Clone, Debug, Serialize)]
@@ -29,7 +29,7 @@ pub struct Inspection {
     /// Members that stand on one trunk, by name, with the trunk's layers.
     pub trunks: Vec<TrunkReport>,
     /// Sizes of all members together.
-    pub sizes: Sizes,
+    pub sizes: WeightSizes,
     /// Hashes of everything that can move a verdict.
     pub hashes: BTreeMap<String, String>,
     /// The hash of those hashes, by which tables call the panel. The judge of a record is the panel
@@ -106,7 +106,7 @@ pub struct TrunkReport {
 
 /// Parameters and bytes, in the files' types and as they are kept (f32, or the blocks of a file).
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sizes {
+pub struct WeightSizes {
     /// Values of all members, each counted for itself.
     pub parameters: usize,
     /// Values that are kept, equal tensors once.
@@ -120,8 +120,8 @@ pub struct Sizes {
 }
 
 /// Reads a panel, puts it together to find out whether it fits, and says what it is made of.
-pub fn inspect(files: &PanelFiles, place: &Place, downloads: Downloads) -> Result<Inspection> {
-    let recipe = Recipe::read(files, place, downloads)?;
+pub fn inspect(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Inspection> {
+    let recipe = PanelDefinition::read(files, place, downloads)?;
     let groups = together(&recipe.members);
     let settings = acem3_experts::generate::Settings {
         analysis_tokens: recipe.asking.analysis_tokens,
@@ -139,7 +139,7 @@ pub fn inspect(files: &PanelFiles, place: &Place, downloads: Downloads) -> Resul
                 .max()
                 .unwrap_or(0),
         });
-        Group::new(
+        TrunkGroup::new(
             &recipe.members,
             group,
             &recipe.asking,
@@ -157,7 +157,7 @@ pub fn inspect(files: &PanelFiles, place: &Place, downloads: Downloads) -> Resul
             .map(|(name, member)| MemberReport::of(name, member))
             .collect(),
         trunks,
-        sizes: Sizes::of(&recipe.members),
+        sizes: WeightSizes::of(&recipe.members),
         panel_sha256: judge_digest(&recipe.hashes).to_string(),
         hashes: recipe.hashes,
     })
@@ -193,7 +193,7 @@ impl MemberReport {
 }
 
 impl EncoderReport {
-    fn of(sight: &Sight) -> Self {
+    fn of(sight: &VisionSetup) -> Self {
         let vision = &sight.vision;
         let image_tokens = vision.tokens(sight.selection);
         // Patches of a side, and one more that ends each row of them.
@@ -217,7 +217,7 @@ impl EncoderReport {
     }
 }
 
-impl Sizes {
+impl WeightSizes {
     fn of(members: &[Member]) -> Self {
         let mut sizes = Self {
             parameters: 0,
@@ -226,7 +226,7 @@ impl Sizes {
             bytes_shared: 0,
             bytes_loaded: 0,
         };
-        let mut seen: HashSet<&Arc<Identity>> = HashSet::new();
+        let mut seen: HashSet<&Arc<TensorIdentity>> = HashSet::new();
         for stored in members.iter().flat_map(|m| m.weights.tensors.values()) {
             let values = stored.identity.parameters();
             let bytes = stored.identity.bytes();

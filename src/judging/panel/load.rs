@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use crate::checkpoints::hub::{Downloads, HubStamp};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 use acem3_experts::generate::Settings;
 use anyhow::Result;
 
-use super::group::{Group, together};
+use crate::checkpoints::panel::definition::{PanelDefinition, PromptConfig};
 use crate::checkpoints::panel::files::PanelFiles;
-use crate::checkpoints::panel::recipe::{Asking, Recipe};
+use crate::judging::panel::trunk_group::{TrunkGroup, together};
 
 /// A loaded panel.
 pub struct Panel {
-    pub(super) asking: Asking,
+    pub(super) asking: PromptConfig,
     /// The members, those that share a trunk together.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<TrunkGroup>,
     /// Hashes of everything that can move a verdict.
     pub(super) hashes: BTreeMap<String, String>,
     pub(super) settings: Settings,
-    pub(super) place: Place,
+    pub(super) place: Placement,
     hub: Vec<HubStamp>,
 }
 
@@ -28,22 +28,22 @@ impl Panel {
     pub fn load(
         files: &PanelFiles,
         scores_only: bool,
-        place: &Place,
+        place: &Placement,
         downloads: Downloads,
     ) -> Result<Self> {
-        let Recipe {
+        let PanelDefinition {
             asking,
             members,
             hashes,
             hub,
-        } = Recipe::read(files, place, downloads)?;
+        } = PanelDefinition::read(files, place, downloads)?;
         let settings = Settings {
             analysis_tokens: asking.analysis_tokens,
             scores_only,
         };
         let groups = together(&members).into_iter();
         let groups =
-            groups.map(|group| Group::new(&members, group, &asking, settings, &place.device));
+            groups.map(|group| TrunkGroup::new(&members, group, &asking, settings, &place.device));
         let groups = groups.collect::<Result<_>>()?;
         Ok(Self {
             asking,

@@ -3,7 +3,7 @@
 //! The finished file has one record per pair in the order of the input, the same bytes whether
 //! the run was interrupted or not. Resuming therefore *replays*: the records that are there are
 //! compared, line by line, with what the input asks for, and the first line that would differ
-//! ends the replay. What follows it is set aside (see [`crate::judging::run::aside`]) and the file is cut there;
+//! ends the replay. What follows it is set aside (see [`crate::judging::run::superseded`]) and the file is cut there;
 //! from then on records are appended, and verdicts that were set aside are used again wherever
 //! their key fits. A replay holds one line in memory, however long the file is.
 
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::judging::key::{Provenance, judge_digest};
-use crate::judging::run::aside::Aside;
+use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::manifest;
-use crate::judging::run::record::{Outcome, Record, SCHEMA};
+use crate::judging::run::record::{Record, RecordOutcome, SCHEMA};
 use crate::judging::run::replay::Replay;
-use crate::judging::run::torn;
+use crate::judging::run::superseded::SupersededRecords;
+use crate::judging::run::torn_line;
 use crate::support::digest::Digest;
 use crate::support::files::folder::{FolderLock, unused};
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 
 /// The name of the file of records in the folder of a run.
 pub const RECORDS: &str = "records.jsonl";
@@ -35,7 +35,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     replay: Option<Replay>,
-    aside: Aside,
+    aside: SupersededRecords,
     torn: u64,
     cut: Option<u64>,
     /// Held until the journal is dropped.
@@ -65,9 +65,9 @@ impl Journal {
             &Replay::open(&path).with_context(place)?.line,
             provenance,
         )?;
-        let torn = torn::cut(&mut file).with_context(place)?;
+        let torn = torn_line::cut(&mut file).with_context(place)?;
         let replay = Replay::open(&path).with_context(place)?;
-        let aside = Aside::open(folder)?;
+        let aside = SupersededRecords::open(folder)?;
         Ok(Self {
             path,
             file,
@@ -100,7 +100,7 @@ impl Journal {
     }
 
     /// The outcome this key had earlier, if it is settled.
-    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<Outcome>> {
+    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
         if let Some(replay) = &self.replay {
             let record = replay.record();
             if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_settled()) {
@@ -162,8 +162,8 @@ impl Journal {
         Ok(())
     }
 
-    fn failure(&self, verb: &str) -> Stopped {
-        Stopped(format!(
+    fn failure(&self, verb: &str) -> EngineFailure {
+        EngineFailure(format!(
             "cannot {verb} {}\nhint: what was judged is safe; the same command resumes",
             self.path.display()
         ))
@@ -209,11 +209,11 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::data::cases::Reason;
+    use crate::data::cases::UnscoredReason;
     use crate::judging::judge::Unscored;
-    use crate::judging::key::pair_key;
-    use crate::judging::run::aside::ASIDE;
-    use crate::judging::run::record::Subject;
+    use crate::judging::provenance::pair_key;
+    use crate::judging::run::record::RecordSubject;
+    use crate::judging::run::superseded::ASIDE;
 
     fn provenance() -> Provenance {
         [("panel".to_owned(), "p".to_owned())].into()
@@ -222,7 +222,7 @@ mod tests {
     /// A record of a case whose judge declined, which is an outcome of the judge.
     fn record(case: &str, question: &str) -> Record {
         let judge = judge_digest(&provenance());
-        let subject = Subject {
+        let subject = RecordSubject {
             case: Some(case.to_owned()),
             pair: None,
             models: Vec::new(),
@@ -239,10 +239,10 @@ mod tests {
             key: Some(pair_key(&judge, question, ["a", "b"], None)),
         };
         let unscored = Unscored {
-            reason: Reason::Refused,
+            reason: UnscoredReason::Refused,
             message: format!("to {question}"),
         };
-        Record::new(subject, Outcome::Unscored(unscored))
+        Record::new(subject, RecordOutcome::Unscored(unscored))
     }
 
     /// Runs over these records; gives how many outcomes were reused.

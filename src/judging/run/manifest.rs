@@ -12,14 +12,14 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubStamp;
-use crate::data::cases::{Reason, SourceKind};
+use crate::data::cases::{SourceKind, UnscoredReason};
 use crate::judging::judge::Judge;
-use crate::judging::key::{Provenance, judge_digest};
+use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::tally::Tally;
 use crate::support::digest::Digest;
 use crate::support::terminal::clock::rfc3339;
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 
 /// The name of the manifest in the folder of a run.
 pub const MANIFEST: &str = "run.json";
@@ -34,7 +34,7 @@ pub struct Manifest {
     /// The command line as it was typed.
     pub argv: Vec<String>,
     /// Where the cases came from.
-    pub source: SourceStamp,
+    pub source: SourceInfo,
     /// The judge, as it is called in tables.
     pub judge: String,
     /// The hash of the judge's provenance; its first 16 digits are in every record.
@@ -47,12 +47,12 @@ pub struct Manifest {
     /// Where it was computed.
     pub device: String,
     /// How the run ended, or that it has not.
-    pub status: Status,
+    pub status: RunStatus,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// How much was done.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// When this run (not an earlier one that it resumed) started: RFC 3339, UTC.
     pub started: String,
     /// When it ended.
@@ -65,14 +65,14 @@ pub struct Manifest {
 
 /// Where cases came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceStamp {
+pub struct SourceInfo {
     /// The path as it was typed.
     pub path: String,
     /// The layout it was recognised as.
     pub kind: String,
 }
 
-impl SourceStamp {
+impl SourceInfo {
     /// A source of this kind, called as it was typed.
     pub fn of(path: &Path, kind: SourceKind) -> Self {
         let kind = serde_json::to_value(kind).ok();
@@ -87,7 +87,7 @@ impl SourceStamp {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum RunStatus {
     /// It has not ended, or was killed.
     Running,
     /// Through the whole input.
@@ -100,7 +100,7 @@ pub enum Status {
 
 /// How much was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct RunCounts {
     /// Cases that were read.
     pub cases: u64,
     /// Cases that could not be.
@@ -113,7 +113,7 @@ pub struct Counts {
     /// Records with a verdict.
     pub judged: u64,
     /// Records without, by reason.
-    pub unscored: BTreeMap<Reason, u64>,
+    pub unscored: BTreeMap<UnscoredReason, u64>,
     /// Records of faults that cost no verdict.
     #[serde(default)]
     pub noted: u64,
@@ -121,7 +121,7 @@ pub struct Counts {
     pub reused: u64,
 }
 
-impl Counts {
+impl RunCounts {
     /// Records without a verdict.
     pub fn all_unscored(&self) -> u64 {
         self.unscored.values().sum()
@@ -145,7 +145,7 @@ impl Manifest {
     pub const SCHEMA: u32 = SCHEMA;
 
     /// The manifest of a run that begins now.
-    pub fn begin(source: SourceStamp, judge: &dyn Judge) -> Self {
+    pub fn begin(source: SourceInfo, judge: &dyn Judge) -> Self {
         let provenance = judge.provenance();
         Self {
             schema: Self::SCHEMA,
@@ -159,9 +159,9 @@ impl Manifest {
             provenance,
             hub: Vec::new(),
             device: judge.device(),
-            status: Status::Running,
+            status: RunStatus::Running,
             error: None,
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             started: rfc3339(SystemTime::now()),
             finished: None,
             seconds: None,
@@ -172,9 +172,9 @@ impl Manifest {
     /// Notes how the run ended after so many seconds: through its input, interrupted, or with an error.
     pub fn end(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
         self.status = match outcome {
-            Ok(true) => Status::Done,
-            Ok(false) => Status::Interrupted,
-            Err(_) => Status::Failed,
+            Ok(true) => RunStatus::Done,
+            Ok(false) => RunStatus::Interrupted,
+            Err(_) => RunStatus::Failed,
         };
         let error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         self.error = error.and_then(|text| Some(text.lines().next()?.to_owned()));
@@ -225,7 +225,7 @@ impl Manifest {
         };
         attempt().with_context(|| {
             let _ = fs::remove_file(&fresh);
-            Stopped(format!(
+            EngineFailure(format!(
                 "cannot write {}\nhint: make room or choose another --out; the same command resumes",
                 path.display()
             ))

@@ -3,18 +3,19 @@
 //! At most one batch, and the records that wait for it, are in memory. A case that cannot be
 //! judged becomes a record that says why; only a judge that fails as a whole ends the run.
 
-pub mod aside;
-pub mod causes;
 pub mod journal;
 pub mod manifest;
 pub mod output;
 pub mod pairs;
+mod pending;
 pub mod record;
 pub mod records;
 pub mod replay;
-mod slot;
+pub mod summary;
+pub mod superseded;
 pub mod tally;
-pub mod torn;
+pub mod torn_line;
+pub mod unscored_causes;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,22 +24,22 @@ use std::sync::Arc;
 use acem3_vision::Shown;
 use anyhow::{Context, ensure};
 
-use crate::data::cases::{Case, Problem, Reason};
-use crate::data::images::{Images, LoadedImage, ReadImage, relative};
-use crate::judging::judge::judgement::Judgement;
+use crate::data::cases::{Case, InputProblem, UnscoredReason};
+use crate::data::images::{EncodedImage, ImageReader, LoadedImage, relative};
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
-use crate::judging::key::{judge_digest, pair_key};
-use crate::judging::run::aside::ASIDE;
+use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
 use crate::judging::run::pairs::{lost_pairs, pairs};
-use crate::judging::run::record::{ImageStamp, Outcome, Record, Subject};
+use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
+use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
+use crate::judging::run::superseded::ASIDE;
 use crate::judging::run::tally::{Origin, Tally};
 use crate::support::digest::Digest;
-use crate::support::terminal::exit::Stopped;
+use crate::support::terminal::exit::EngineFailure;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::printable;
-use slot::{End, Slot, Step};
 
 /// A batch is closed early when its images hold so many pixels, whatever its size.
 const BATCH_PIXELS: u64 = 64 << 20;
@@ -47,7 +48,7 @@ const WINDOW: usize = 1024;
 
 /// How to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunConfig {
     /// Pairs per batch, at most.
     pub batch_size: usize,
     /// Judge each model against this one, instead of all pairs.
@@ -63,11 +64,11 @@ pub struct Run<'a> {
     judge: &'a mut dyn Judge,
     digest: Digest,
     journal: &'a mut Journal,
-    images: Images,
+    images: ImageReader,
     progress: &'a mut Progress,
-    plan: Plan,
+    plan: RunConfig,
     tally: Tally,
-    window: VecDeque<Slot>,
+    window: VecDeque<PendingRecord>,
     waiting: usize,
     /// The size of the next batch. It grows from one to the planned size, so that the first
     /// verdict is there soon.
@@ -80,9 +81,9 @@ impl<'a> Run<'a> {
     pub fn new(
         judge: &'a mut dyn Judge,
         journal: &'a mut Journal,
-        images: Images,
+        images: ImageReader,
         progress: &'a mut Progress,
-        plan: Plan,
+        plan: RunConfig,
     ) -> Self {
         let digest = judge_digest(&judge.provenance());
         Self {
@@ -113,13 +114,13 @@ impl<'a> Run<'a> {
     /// is safe in both cases.
     pub fn all(
         &mut self,
-        cases: impl Iterator<Item = Result<Case, Problem>>,
+        cases: impl Iterator<Item = Result<Case, InputProblem>>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
         let mut left = self.plan.limit;
         for entry in cases {
             // Responses that are left out of a case come before it and are none themselves.
-            let is_case = entry.as_ref().map_or_else(Problem::is_case, |_| true);
+            let is_case = entry.as_ref().map_or_else(InputProblem::is_case, |_| true);
             match entry {
                 Ok(case) => self.case(&Arc::new(case), interrupt)?,
                 Err(problem) => self.problem(&problem)?,
@@ -139,7 +140,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    fn problem(&mut self, problem: &Problem) -> anyhow::Result<()> {
+    fn problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
         let file = relative(&problem.file, &self.plan.root);
         let lost = lost_pairs(problem.pairs(), self.plan.baseline.as_deref());
         let mut pairs: Vec<_> = lost.into_iter().map(Some).collect();
@@ -148,15 +149,15 @@ impl<'a> Run<'a> {
         }
         let last = pairs.len() - 1;
         let end = if problem.is_case() {
-            End::Unreadable
+            RecordBoundary::Unreadable
         } else {
-            End::LeftOut
+            RecordBoundary::LeftOut
         };
         for (i, pair) in pairs.into_iter().enumerate() {
-            let subject = Subject::of_problem(problem, pair, file.clone(), &self.digest);
+            let subject = RecordSubject::of_problem(problem, pair, file.clone(), &self.digest);
             let ends = (i == last).then_some(end);
-            let step = Step::Ready(Outcome::of_problem(problem), Origin::Input);
-            self.push(Slot {
+            let step = PendingOutcome::Ready(RecordOutcome::of_problem(problem), Origin::Input);
+            self.push(PendingRecord {
                 subject,
                 step,
                 ends,
@@ -169,8 +170,13 @@ impl<'a> Run<'a> {
         let pairs = match pairs(case, self.plan.baseline.as_deref()) {
             Ok(pairs) => pairs,
             Err(message) => {
-                let subject = Subject::of_case(case, &self.digest);
-                return self.unscored(subject, Reason::Parse, message, Some(End::Case));
+                let subject = RecordSubject::of_case(case, &self.digest);
+                return self.unscored(
+                    subject,
+                    UnscoredReason::Parse,
+                    message,
+                    Some(RecordBoundary::Case),
+                );
             }
         };
         let image = case.image.as_ref().map(|source| self.images.read(source));
@@ -179,7 +185,7 @@ impl<'a> Run<'a> {
             if interrupt.requested() {
                 break;
             }
-            let ends = (i == last).then_some(End::Case);
+            let ends = (i == last).then_some(RecordBoundary::Case);
             self.pair(case, pair, image.as_ref(), ends)?;
         }
         Ok(())
@@ -189,11 +195,11 @@ impl<'a> Run<'a> {
         &mut self,
         case: &Arc<Case>,
         pair: [usize; 2],
-        image: Option<&Result<Arc<ReadImage>, String>>,
-        ends: Option<End>,
+        image: Option<&Result<Arc<EncodedImage>, String>>,
+        ends: Option<RecordBoundary>,
     ) -> anyhow::Result<()> {
-        let mut subject = Subject::of_pair(case, pair, &self.digest);
-        subject.image = case.image.as_ref().map(|source| ImageStamp {
+        let mut subject = RecordSubject::of_pair(case, pair, &self.digest);
+        subject.image = case.image.as_ref().map(|source| ImageInfo {
             name: self.images.name(source),
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
             view: image.and_then(|image| self.shown(image.as_ref().ok()?)),
@@ -201,7 +207,7 @@ impl<'a> Run<'a> {
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
             Err(message) => {
-                return self.unscored(subject, Reason::Image, message.clone(), ends);
+                return self.unscored(subject, UnscoredReason::Image, message.clone(), ends);
             }
         };
         let mut job = PairJob {
@@ -213,8 +219,8 @@ impl<'a> Run<'a> {
         let key = pair_key(&self.digest, job.question(), job.responses(), seen.as_ref());
         subject.key = Some(key);
         if let Some(outcome) = self.journal.recall(&key)? {
-            let step = Step::Ready(outcome, Origin::Earlier);
-            return self.push(Slot {
+            let step = PendingOutcome::Ready(outcome, Origin::Earlier);
+            return self.push(PendingRecord {
                 subject,
                 step,
                 ends,
@@ -226,38 +232,38 @@ impl<'a> Run<'a> {
             .transpose()
         {
             Ok(image) => job.image = image,
-            Err(message) => return self.unscored(subject, Reason::Image, message, ends),
+            Err(message) => return self.unscored(subject, UnscoredReason::Image, message, ends),
         }
-        self.push(Slot {
+        self.push(PendingRecord {
             subject,
-            step: Step::Waits(job),
+            step: PendingOutcome::Waits(job),
             ends,
         })
     }
 
     /// What of a DICOM image is looked at; it is decoded for this, and once.
-    fn shown(&self, image: &ReadImage) -> Option<Shown> {
+    fn shown(&self, image: &EncodedImage) -> Option<Shown> {
         let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
         loaded.ok()?.decoded.shown().copied()
     }
 
     fn unscored(
         &mut self,
-        subject: Subject,
-        reason: Reason,
+        subject: RecordSubject,
+        reason: UnscoredReason,
         message: String,
-        ends: Option<End>,
+        ends: Option<RecordBoundary>,
     ) -> anyhow::Result<()> {
-        let outcome = Outcome::Unscored(Unscored { reason, message });
-        self.push(Slot {
+        let outcome = RecordOutcome::Unscored(Unscored { reason, message });
+        self.push(PendingRecord {
             subject,
-            step: Step::Ready(outcome, Origin::Input),
+            step: PendingOutcome::Ready(outcome, Origin::Input),
             ends,
         })
     }
 
-    fn push(&mut self, slot: Slot) -> anyhow::Result<()> {
-        if let Step::Waits(job) = &slot.step {
+    fn push(&mut self, slot: PendingRecord) -> anyhow::Result<()> {
+        if let PendingOutcome::Waits(job) = &slot.step {
             self.waiting += 1;
             self.pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
         }
@@ -279,14 +285,14 @@ impl<'a> Run<'a> {
     fn flush(&mut self) -> anyhow::Result<()> {
         let jobs: Vec<PairJob> = (self.window.iter())
             .filter_map(|slot| match &slot.step {
-                Step::Waits(job) => Some(job.clone()),
-                Step::Ready(..) => None,
+                PendingOutcome::Waits(job) => Some(job.clone()),
+                PendingOutcome::Ready(..) => None,
             })
             .collect();
         if !jobs.is_empty() {
             let outcomes = self.outcomes(&jobs).with_context(|| {
                 let first = jobs.first().map_or("", |job| &job.case.id);
-                Stopped(format!(
+                EngineFailure(format!(
                     "the judge failed at case `{first}` (batch of {})\n\
                      hint: what was judged before is safe; the same command resumes",
                     jobs.len()
@@ -296,9 +302,9 @@ impl<'a> Run<'a> {
             let waiting = self
                 .window
                 .iter_mut()
-                .filter(|s| matches!(s.step, Step::Waits(_)));
+                .filter(|s| matches!(s.step, PendingOutcome::Waits(_)));
             for (slot, outcome) in waiting.zip(&mut outcomes) {
-                slot.step = Step::Ready(outcome, Origin::Judge);
+                slot.step = PendingOutcome::Ready(outcome, Origin::Judge);
             }
             (self.waiting, self.pixels) = (0, 0);
             self.size = (2 * self.size).min(self.plan.batch_size.max(1));
@@ -309,7 +315,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn outcomes(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Outcome>> {
+    fn outcomes(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<RecordOutcome>> {
         let results = self.judge.judge(jobs)?;
         ensure!(
             results.len() == jobs.len(),
@@ -318,8 +324,10 @@ impl<'a> Run<'a> {
             jobs.len()
         );
         let outcome = |result: Result<_, Unscored>| match result {
-            Ok(verdict) => Ok(Outcome::Judged(Box::new(Judgement::of(&verdict)?))),
-            Err(unscored) => Ok(Outcome::Unscored(unscored)),
+            Ok(verdict) => Ok(RecordOutcome::Judged(Box::new(RecordedVerdict::of(
+                &verdict,
+            )?))),
+            Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
         };
         results.into_iter().map(outcome).collect()
     }
@@ -328,8 +336,8 @@ impl<'a> Run<'a> {
     fn write_ready(&mut self) -> anyhow::Result<()> {
         while let Some(slot) = self.window.pop_front() {
             let (outcome, origin) = match slot.step {
-                Step::Ready(outcome, origin) => (outcome, origin),
-                Step::Waits(_) => {
+                PendingOutcome::Ready(outcome, origin) => (outcome, origin),
+                PendingOutcome::Waits(_) => {
                     self.window.push_front(slot);
                     break;
                 }
@@ -340,27 +348,27 @@ impl<'a> Run<'a> {
             self.tally.add(&record, origin);
             self.count_end(slot.ends);
             match &record.outcome {
-                Outcome::Judged(_) => {}
-                Outcome::Unscored(unscored) => {
+                RecordOutcome::Judged(_) => {}
+                RecordOutcome::Unscored(unscored) => {
                     self.tell("unscored", &record.subject, &unscored.message);
                 }
-                Outcome::Noted { message } => self.tell("noted", &record.subject, message),
+                RecordOutcome::Noted { message } => self.tell("noted", &record.subject, message),
             }
         }
         Ok(())
     }
 
-    fn count_end(&mut self, ends: Option<End>) {
+    fn count_end(&mut self, ends: Option<RecordBoundary>) {
         let counts = &mut self.tally.counts;
         match ends {
-            Some(End::Case) => counts.cases += 1,
-            Some(End::Unreadable) => counts.unreadable += 1,
-            Some(End::LeftOut) => counts.left_out += 1,
+            Some(RecordBoundary::Case) => counts.cases += 1,
+            Some(RecordBoundary::Unreadable) => counts.unreadable += 1,
+            Some(RecordBoundary::LeftOut) => counts.left_out += 1,
             None => {}
         }
     }
 
-    fn tell(&self, what: &str, subject: &Subject, message: &str) {
+    fn tell(&self, what: &str, subject: &RecordSubject, message: &str) {
         let case = subject.case.as_deref().unwrap_or("without id");
         // A case of two lines stays on one.
         let case = printable(case);

@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::data::cases::{Case, Labels, Problem, Reason};
+use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
 use crate::judging::judge::Unscored;
-use crate::judging::judge::judgement::Judgement;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
 
 /// The version of the record's form. Fields are added, never renamed.
@@ -23,15 +23,15 @@ pub struct Record {
     pub schema: u32,
     /// What was judged.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: RecordSubject,
     /// What came of it.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RecordOutcome,
 }
 
 /// What a record is about: the pair, and all that reports and comparisons need to know of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct RecordSubject {
     /// The case's id; `None` where it could not be read.
     pub case: Option<String>,
     /// The models that answered; `None` where there was no pair to judge.
@@ -45,7 +45,7 @@ pub struct Subject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The image, if the case has one.
-    pub image: Option<ImageStamp>,
+    pub image: Option<ImageInfo>,
     /// The question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
@@ -57,7 +57,7 @@ pub struct Subject {
     pub reference: Option<String>,
     /// The known scores of these two responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub labels: Option<Labels>,
+    pub labels: Option<CaseLabels>,
     /// Subgroup fields.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
@@ -73,7 +73,7 @@ pub struct Subject {
 
 /// Which image was judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ImageStamp {
+pub struct ImageInfo {
     /// Its name: the path from the folder of the source.
     pub name: String,
     /// The hash of its bytes; `None` where they could not be read.
@@ -87,9 +87,9 @@ pub struct ImageStamp {
 /// What came of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RecordOutcome {
     /// A verdict.
-    Judged(Box<Judgement>),
+    Judged(Box<RecordedVerdict>),
     /// None, and why.
     Unscored(Unscored),
     /// There was nothing to judge and no verdict is lost: a fault of the input that is told, as labels
@@ -100,7 +100,7 @@ pub enum Outcome {
     },
 }
 
-impl Subject {
+impl RecordSubject {
     /// What is one with it where spreads are told: the image's bytes, its name where they could not be read, the case
     /// where there is no image.
     pub fn cluster(&self) -> String {
@@ -150,7 +150,7 @@ impl Subject {
     /// What could not be read, and the pair of models it concerns, where there is one. `file` is how
     /// its file is called in records.
     pub fn of_problem(
-        problem: &Problem,
+        problem: &InputProblem,
         pair: Option<[String; 2]>,
         file: String,
         judge: &Digest,
@@ -179,9 +179,9 @@ impl Subject {
     }
 }
 
-impl Outcome {
+impl RecordOutcome {
     /// What comes of a fault of the input.
-    pub fn of_problem(problem: &Problem) -> Self {
+    pub fn of_problem(problem: &InputProblem) -> Self {
         let message = problem.message.clone();
         if problem.costs_nothing() {
             Self::Noted { message }
@@ -194,7 +194,7 @@ impl Outcome {
 
 impl Record {
     /// A record of this program's form.
-    pub fn new(subject: Subject, outcome: Outcome) -> Self {
+    pub fn new(subject: RecordSubject, outcome: RecordOutcome) -> Self {
         Self {
             schema: SCHEMA,
             subject,
@@ -210,10 +210,10 @@ impl Record {
     }
 
     /// The verdict, if there is one.
-    pub fn judgement(&self) -> Option<&Judgement> {
+    pub fn judgement(&self) -> Option<&RecordedVerdict> {
         match &self.outcome {
-            Outcome::Judged(judgement) => Some(judgement),
-            Outcome::Unscored(_) | Outcome::Noted { .. } => None,
+            RecordOutcome::Judged(judgement) => Some(judgement),
+            RecordOutcome::Unscored(_) | RecordOutcome::Noted { .. } => None,
         }
     }
 
@@ -221,17 +221,20 @@ impl Record {
     /// looked at afresh (it costs nothing), and a judge that was out of reach is asked again.
     pub fn is_settled(&self) -> bool {
         match &self.outcome {
-            Outcome::Judged(_) => true,
-            Outcome::Unscored(u) => matches!(u.reason, Reason::Truncated | Reason::Refused),
-            Outcome::Noted { .. } => false,
+            RecordOutcome::Judged(_) => true,
+            RecordOutcome::Unscored(u) => matches!(
+                u.reason,
+                UnscoredReason::Truncated | UnscoredReason::Refused
+            ),
+            RecordOutcome::Noted { .. } => false,
         }
     }
 }
 
 /// The labels of two responses; what is not known of both is left out.
-fn labels_of(labels: &Labels, pair: [usize; 2]) -> Option<Labels> {
+fn labels_of(labels: &CaseLabels, pair: [usize; 2]) -> Option<CaseLabels> {
     let pick = |all: &Vec<f64>| Some(vec![*all.get(pair[0])?, *all.get(pair[1])?]);
-    let picked = Labels {
+    let picked = CaseLabels {
         last: labels.last.as_ref().and_then(pick),
         aspects: labels
             .aspects
@@ -244,7 +247,7 @@ fn labels_of(labels: &Labels, pair: [usize; 2]) -> Option<Labels> {
             .filter_map(|(k, v)| Some((*k, pick(v)?)))
             .collect(),
     };
-    (picked != Labels::default()).then_some(picked)
+    (picked != CaseLabels::default()).then_some(picked)
 }
 
 #[cfg(test)]
@@ -263,9 +266,9 @@ mod tests {
             question: "where?".into(),
             responses: ["a", "b", "c"].map(response).into(),
             reference: None,
-            labels: Some(Labels {
+            labels: Some(CaseLabels {
                 last: Some(vec![1.0, 2.5, 3.0]),
-                ..Labels::default()
+                ..CaseLabels::default()
             }),
             meta: Map::new(),
             extra: Map::new(),
@@ -275,19 +278,19 @@ mod tests {
 
     #[test]
     fn a_subject_takes_the_labels_of_its_two_responses() {
-        let subject = Subject::of_pair(&case(), [2, 0], &Digest::of(b"judge"));
+        let subject = RecordSubject::of_pair(&case(), [2, 0], &Digest::of(b"judge"));
         assert_eq!(subject.pair, Some(["c".to_owned(), "a".to_owned()]));
         assert_eq!(subject.labels.and_then(|l| l.last), Some(vec![3.0, 1.0]));
     }
 
     #[test]
     fn an_unscored_record_reads_as_it_was_written() {
-        let subject = Subject::of_pair(&case(), [0, 1], &Digest::of(b"judge"));
+        let subject = RecordSubject::of_pair(&case(), [0, 1], &Digest::of(b"judge"));
         let unscored = Unscored {
-            reason: Reason::Image,
+            reason: UnscoredReason::Image,
             message: "x.png: no such file".into(),
         };
-        let record = Record::new(subject, Outcome::Unscored(unscored));
+        let record = Record::new(subject, RecordOutcome::Unscored(unscored));
         let line = record.line().unwrap();
         assert!(
             line.contains(r#""status":"unscored","reason":"image""#),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use super::journal::RECORDS;
 use super::record::Record;
 use crate::data::cases::Lines;
-use crate::support::files::regular;
+use crate::support::files::regular_file;
 
 /// The records of a file, or of the folder of a run, in their order. A last one that is not whole is left out.
 ///
@@ -20,7 +20,7 @@ pub fn records(path: &Path) -> Result<impl Iterator<Item = Result<Record>>> {
     } else {
         path.to_owned()
     };
-    let file = regular::open(&path).with_context(|| {
+    let file = regular_file::open(&path).with_context(|| {
         format!(
             "records {} cannot be opened\n\
              hint: expected the folder that `acem3 judge --out` wrote, or its records.jsonl",

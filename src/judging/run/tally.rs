@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use acem3_experts::Aspect;
 
-use crate::judging::judge::judgement::{Judgement, Order};
-use crate::judging::run::causes::Causes;
-use crate::judging::run::manifest::Counts;
-use crate::judging::run::record::{Outcome, Record};
+use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
+use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::record::{Record, RecordOutcome};
+use crate::judging::run::unscored_causes::Causes;
 
 /// The counts and sums of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// How much was done.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// What each model got.
     pub models: BTreeMap<String, ModelTally>,
     /// Pairs that were judged in both orders.
@@ -74,18 +74,18 @@ impl Tally {
     pub fn add(&mut self, record: &Record, origin: Origin) {
         self.counts.records += 1;
         match &record.outcome {
-            Outcome::Judged(judgement) => {
+            RecordOutcome::Judged(judgement) => {
                 self.counts.judged += 1;
                 self.counts.reused += u64::from(origin == Origin::Earlier);
                 self.fresh += u64::from(origin == Origin::Judge);
                 self.both_orders += u64::from(judgement.flip.is_some());
                 self.flipped += u64::from(judgement.flip == Some(true));
             }
-            Outcome::Unscored(unscored) => {
+            RecordOutcome::Unscored(unscored) => {
                 *self.counts.unscored.entry(unscored.reason).or_default() += 1;
                 self.causes.add(&record.subject, &unscored.message);
             }
-            Outcome::Noted { .. } => self.counts.noted += 1,
+            RecordOutcome::Noted { .. } => self.counts.noted += 1,
         }
         // A case that is lost lowers the coverage of its models.
         for name in &record.subject.models {
@@ -105,7 +105,7 @@ impl Tally {
 }
 
 impl ModelTally {
-    fn add(&mut self, judgement: &Judgement, r: usize) {
+    fn add(&mut self, judgement: &RecordedVerdict, r: usize) {
         self.judged += 1;
         self.scores += judgement.scores[r];
         self.expected += judgement.expected[r];
@@ -113,8 +113,8 @@ impl ModelTally {
             *sum += judgement.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
         }
         match (judgement.order, r) {
-            (Order::Equal, _) => self.ties += 1,
-            (Order::Greater, 0) | (Order::Less, 1) => self.wins += 1,
+            (PairOrder::Equal, _) => self.ties += 1,
+            (PairOrder::Greater, 0) | (PairOrder::Less, 1) => self.wins += 1,
             _ => self.losses += 1,
         }
     }

@@ -1,12 +1,12 @@
 //! Krippendorff's alpha: agreement of any number of raters, with ratings missing.
 
 use super::correlation::midranks;
-use super::ratings::Units;
+use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// How far apart two values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
+pub enum DistanceMetric {
     /// Different is different.
     Nominal,
     /// By the ratings that lie between them.
@@ -24,7 +24,7 @@ pub enum Metric {
 /// # Errors
 ///
 /// Without a unit rated twice, and where all ratings are equal.
-pub fn alpha(units: &Units, metric: Metric, weights: &[f64]) -> Defined<f64> {
+pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Defined<f64> {
     let weighed = || {
         let all = units.places.iter().zip(weights);
         all.filter(|(unit, weight)| !unit.is_empty() && **weight > 0.0)
@@ -40,9 +40,9 @@ pub fn alpha(units: &Units, metric: Metric, weights: &[f64]) -> Defined<f64> {
         return Err(Undefined::NoVariation);
     }
     let values = match metric {
-        Metric::Nominal => Vec::new(),
-        Metric::Ordinal => midranks(&counts),
-        Metric::Interval => units.levels.clone(),
+        DistanceMetric::Nominal => Vec::new(),
+        DistanceMetric::Ordinal => midranks(&counts),
+        DistanceMetric::Interval => units.levels.clone(),
     };
     let n: f64 = counts.iter().sum();
     let expected = expected(&counts, &values) / (n - 1.0);

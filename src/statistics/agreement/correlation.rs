@@ -1,14 +1,14 @@
 //! Whether one rating goes up with another: Pearson, Spearman and Kendall's tau-b.
 
-use super::cells::Table;
-use crate::statistics::undefined::{Defined, Side, Undefined, at_least};
+use crate::statistics::agreement::contingency::ContingencyTable;
+use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
 
 /// Pearson's product-moment correlation, −1 to 1.
 ///
 /// # Errors
 ///
 /// With fewer than two cases, and where one side is constant.
-pub fn pearson(table: &Table<'_>) -> Defined<f64> {
+pub fn pearson(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
     Ok(product_moment(table.entries()))
 }
@@ -19,7 +19,7 @@ pub fn pearson(table: &Table<'_>) -> Defined<f64> {
 /// # Errors
 ///
 /// As [`pearson`].
-pub fn spearman(table: &Table<'_>) -> Defined<f64> {
+pub fn spearman(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
     let [x, y] = table.margins().map(|margin| midranks(&margin));
     let ranked = table.places().map(|([i, j], w)| (x[i], y[j], w));
@@ -32,7 +32,7 @@ pub fn spearman(table: &Table<'_>) -> Defined<f64> {
 /// # Errors
 ///
 /// As [`pearson`].
-pub fn kendall(table: &Table<'_>) -> Defined<f64> {
+pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
     let margins = table.margins();
     let pairs = |w: f64| w * (w - 1.0) / 2.0;
@@ -40,7 +40,7 @@ pub fn kendall(table: &Table<'_>) -> Defined<f64> {
     let [untied_x, untied_y] = margins
         .each_ref()
         .map(|margin| all - margin.iter().map(|w| pairs(*w)).sum::<f64>());
-    let mut seen = Sums::new(margins[1].len());
+    let mut seen = FenwickSums::new(margins[1].len());
     let (mut excess, mut before) = (0.0, 0.0);
     let entries: Vec<_> = table.places().collect();
     // The cases of one first value are compared with those of smaller ones, not with each other.
@@ -58,9 +58,13 @@ pub fn kendall(table: &Table<'_>) -> Defined<f64> {
     Ok((excess / untied_x.sqrt() / untied_y.sqrt()).clamp(-1.0, 1.0))
 }
 
-fn check(table: &Table<'_>) -> Defined<()> {
+fn check(table: &ContingencyTable<'_>) -> Defined<()> {
     at_least(2, table.total() as usize, "cases")?;
-    for (margin, side) in table.margins().iter().zip([Side::First, Side::Second]) {
+    for (margin, side) in table
+        .margins()
+        .iter()
+        .zip([RatingColumn::First, RatingColumn::Second])
+    {
         if margin.iter().filter(|w| **w > 0.0).count() < 2 {
             return Err(Undefined::Constant(side));
         }
@@ -94,9 +98,9 @@ pub(crate) fn midranks(weights: &[f64]) -> Vec<f64> {
 }
 
 /// Weights by place, and their sums below a place (a Fenwick tree).
-struct Sums(Vec<f64>);
+struct FenwickSums(Vec<f64>);
 
-impl Sums {
+impl FenwickSums {
     fn new(places: usize) -> Self {
         Self(vec![0.0; places + 1])
     }
@@ -123,10 +127,14 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Cells;
+    use crate::statistics::ContingencyCells;
 
-    fn of(x: &[f64], y: &[f64], statistic: fn(&Table<'_>) -> Defined<f64>) -> Defined<f64> {
-        statistic(&Cells::new(x, y)?.table())
+    fn of(
+        x: &[f64],
+        y: &[f64],
+        statistic: fn(&ContingencyTable<'_>) -> Defined<f64>,
+    ) -> Defined<f64> {
+        statistic(&ContingencyCells::new(x, y)?.table())
     }
 
     /// By hand: of the ten pairs of five cases 7 are concordant, 1 is discordant, one is tied in
@@ -151,7 +159,7 @@ mod tests {
     #[test]
     fn a_constant_side_is_named() {
         let constant = of(&[1.0, 2.0], &[3.0, 3.0], spearman);
-        assert_eq!(constant, Err(Undefined::Constant(Side::Second)));
+        assert_eq!(constant, Err(Undefined::Constant(RatingColumn::Second)));
         assert!(matches!(
             of(&[1.0], &[2.0], pearson),
             Err(Undefined::TooFew { found: 1, .. })
@@ -161,7 +169,7 @@ mod tests {
     #[test]
     fn a_case_that_is_drawn_twice_counts_twice() {
         let (x, y) = ([1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 4.0, 4.0]);
-        let drawn = Cells::new(&x, &y).unwrap();
+        let drawn = ContingencyCells::new(&x, &y).unwrap();
         let drawn = drawn.drawn(&[2.0, 0.0, 1.0, 1.0]);
         let (x, y) = ([1.0, 1.0, 3.0, 5.0], [2.0, 2.0, 4.0, 4.0]);
         for statistic in [pearson, spearman, kendall] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ratings::Units;
+use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// Fleiss' kappa (Fleiss 1971), at most 1; 0 is chance. It wants the same number of ratings for every
@@ -11,7 +11,7 @@ use crate::statistics::undefined::{Defined, Undefined, at_least};
 /// # Errors
 ///
 /// Without a unit rated twice, and where all ratings are equal.
-pub fn fleiss(units: &Units, weights: &[f64]) -> Defined<f64> {
+pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
     let m = units.raters;
     at_least(2, m, "ratings of each case")?;
     let mut counts = vec![0.0; units.levels.len()];
@@ -35,7 +35,7 @@ pub fn fleiss(units: &Units, weights: &[f64]) -> Defined<f64> {
     Ok((agreement / n - chance) / (1.0 - chance))
 }
 
-impl Units {
+impl RatedUnits {
     /// The same units, each standing for so many cases: what most of *these* are rated is asked of all.
     #[must_use]
     pub fn of_cases(mut self, cases: &[f64]) -> Self {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ratings::{Ratings, Units};
+use super::ratings::{RatedUnits, RatingMatrix};
 use crate::statistics::inference::distribution::f_quantile;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
@@ -115,7 +115,7 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
 /// # Errors
 ///
 /// With fewer than two such units, and where all ratings are equal.
-pub fn icc_one_way(units: &Units, weights: &[f64]) -> Defined<Icc> {
+pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     let m = units.raters;
     at_least(2, m, "ratings of each case")?;
     let even = || {
@@ -151,14 +151,14 @@ pub fn icc_one_way(units: &Units, weights: &[f64]) -> Defined<Icc> {
 
 /// The mean squares for all six forms of ratings that may have gaps.
 #[derive(Clone, Copy, Debug)]
-pub struct Squares {
+pub struct RatingMeanSquares {
     one_way: Defined<Icc>,
     two_way: Defined<Icc>,
 }
 
-impl Squares {
+impl RatingMeanSquares {
     /// Those of ratings as units and as rows.
-    pub fn of(units: &Units, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
+    pub fn of(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
         let two_way = icc(rows, weights);
         let gaps = rows.iter().any(Option::is_none);
         Self {
@@ -191,7 +191,7 @@ impl Icc {
     /// # Errors
     ///
     /// As [`icc`].
-    pub fn of(ratings: &Ratings) -> Defined<Self> {
+    pub fn of(ratings: &RatingMatrix) -> Defined<Self> {
         icc(&ratings.complete(), &vec![1.0; ratings.len()])
     }
 
@@ -331,13 +331,13 @@ mod tests {
         let mut units: Vec<_> = (0..).zip(&table).map(rated).collect();
         // Rated by too few to count.
         units.push(vec![(0, 1.0), (1, 1.0)]);
-        let ratings = Ratings::new(units).unwrap();
-        let squares = Squares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);
+        let ratings = RatingMatrix::new(units).unwrap();
+        let squares = RatingMeanSquares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);
         let value = |form| squares.of_form(form).and_then(|of| of.value(form));
         assert!((value(IccForm::OneSingle).unwrap() - 0.1657).abs() < 1e-4);
         assert!((value(IccForm::OneMean).unwrap() - 0.4428).abs() < 1e-4);
         assert!(value(IccForm::TwoSingle).is_err());
-        let all = Ratings::of_rows(&table.map(|row| row.map(Some))).unwrap();
+        let all = RatingMatrix::of_rows(&table.map(|row| row.map(Some))).unwrap();
         let all = Icc::of(&all).unwrap();
         let one = squares.of_form(IccForm::OneSingle).unwrap();
         assert!((one.within() - all.within()).abs() < 1e-12);

@@ -1,6 +1,6 @@
 //! Cohen's kappa: agreement beyond what the two raters' habits alone would give.
 
-use super::cells::Table;
+use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// How much a disagreement counts.
@@ -22,7 +22,7 @@ pub enum Weighting {
 /// # Errors
 ///
 /// Without a case, and where both raters gave one and the same value throughout.
-pub fn kappa(table: &Table<'_>, weighting: Weighting) -> Defined<f64> {
+pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64> {
     let n = table.total();
     at_least(1, n as usize, "cases")?;
     let observed: f64 = table
@@ -37,7 +37,7 @@ pub fn kappa(table: &Table<'_>, weighting: Weighting) -> Defined<f64> {
 }
 
 /// Whether both raters gave one and the same value throughout.
-fn is_one_value(table: &Table<'_>) -> bool {
+fn is_one_value(table: &ContingencyTable<'_>) -> bool {
     let mut entries = table.entries();
     let first = entries.next();
     first.is_some_and(|(a, b, _)| a.total_cmp(&b).is_eq()) && entries.next().is_none()
@@ -55,7 +55,7 @@ impl Weighting {
 }
 
 /// The disagreement of all cases of the one with all of the other, in one pass over the values.
-fn expected(table: &Table<'_>, weighting: Weighting) -> f64 {
+fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
     let [x, y] = table.sides();
     match weighting {
         Weighting::Plain => {
@@ -98,7 +98,7 @@ fn sum(side: &[(f64, f64)], of: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Cells;
+    use crate::statistics::ContingencyCells;
 
     /// A table of counts as two columns.
     fn columns(counts: &[&[usize]]) -> [Vec<f64>; 2] {
@@ -114,7 +114,7 @@ mod tests {
 
     fn of(counts: &[&[usize]], weighting: Weighting) -> Defined<f64> {
         let [x, y] = columns(counts);
-        kappa(&Cells::new(&x, &y)?.table(), weighting)
+        kappa(&ContingencyCells::new(&x, &y)?.table(), weighting)
     }
 
     /// Cohen (1960), table 1, in parts of 200: observed 0.70, by chance 0.41, kappa 0.492.

@@ -1,18 +1,18 @@
 //! Ratings of things by any number of raters, some of which may be missing.
 
-use super::cells::levels;
 use super::fleiss::raters;
+use crate::statistics::agreement::contingency::levels;
 use crate::statistics::undefined::{Defined, Undefined};
 
 /// For each thing rated (a unit): who rated it, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ratings {
+pub struct RatingMatrix {
     units: Vec<Vec<(u32, f64)>>,
 }
 
 /// The units rated at least twice, ready to be counted.
 #[derive(Clone, Debug)]
-pub struct Units {
+pub struct RatedUnits {
     /// The distinct values, ascending.
     pub(crate) levels: Vec<f64>,
     /// For each unit, the places of its values among them; empty where it has fewer than two.
@@ -21,7 +21,7 @@ pub struct Units {
     pub(crate) raters: usize,
 }
 
-impl Ratings {
+impl RatingMatrix {
     /// Units, each with its raters (numbers of the caller's choice) and their values.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Ratings {
     }
 
     /// The units as places among the distinct values, those rated once left without any.
-    pub fn paired(&self) -> Units {
+    pub fn paired(&self) -> RatedUnits {
         let paired = |unit: &&Vec<(u32, f64)>| unit.len() > 1;
         let values: Vec<f64> = self
             .units
@@ -87,7 +87,7 @@ impl Ratings {
         };
         let units: Vec<Vec<u32>> = self.units.iter().map(unit).collect();
         let raters = raters(&units, &vec![1.0; units.len()]);
-        Units {
+        RatedUnits {
             levels,
             places: units,
             raters,
@@ -109,7 +109,7 @@ impl Ratings {
     }
 }
 
-impl Units {
+impl RatedUnits {
     /// How many units are rated at least twice.
     pub fn paired(&self) -> usize {
         self.places.iter().filter(|unit| !unit.is_empty()).count()

@@ -50,7 +50,7 @@ pub struct Estimate {
 }
 
 /// The random numbers of one draw.
-pub type Random = ChaCha8Rng;
+pub type ReplicateRng = ChaCha8Rng;
 
 impl Clusters {
     /// Clusters by name, case by case.
@@ -127,7 +127,7 @@ impl Clusters {
     }
 
     /// How often each case is drawn when as many clusters are drawn as there are.
-    fn draw(&self, random: &mut Random) -> Vec<f64> {
+    fn draw(&self, random: &mut ReplicateRng) -> Vec<f64> {
         let mut times = vec![0.0; self.count()];
         for _ in 0..self.count {
             times[random.random_range(0..self.count) as usize] += 1.0;
@@ -147,7 +147,7 @@ impl Default for Bootstrap {
 
 impl Bootstrap {
     /// The random numbers of a draw.
-    fn random(&self, draw: usize) -> Random {
+    fn random(&self, draw: usize) -> ReplicateRng {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(draw as u64);
         random
@@ -173,7 +173,10 @@ impl Bootstrap {
     }
 
     /// What comes of the random numbers of every draw.
-    pub(crate) fn random_draws<T: Send>(&self, of: impl Fn(&mut Random) -> T + Sync) -> Vec<T> {
+    pub(crate) fn random_draws<T: Send>(
+        &self,
+        of: impl Fn(&mut ReplicateRng) -> T + Sync,
+    ) -> Vec<T> {
         let draw = |i| of(&mut self.random(i));
         (0..self.draws).into_par_iter().map(draw).collect()
     }

@@ -6,12 +6,12 @@
 
 use std::cmp::Ordering;
 
-use super::linear::solve;
+use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// How often each of several models won against, and tied with, each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcomes {
+pub struct PairwiseOutcomes {
     /// `wins[i][j]`: how often `i` won against `j`.
     wins: Vec<Vec<f64>>,
     /// `ties[i][j]`: how often they tied, as `ties[j][i]`.
@@ -32,7 +32,7 @@ const RIDGE: f64 = 0.01;
 /// Newton's method needs about ten.
 const STEPS: usize = 100;
 
-impl Outcomes {
+impl PairwiseOutcomes {
     /// Comparisons of pairs of so many models, each as often as its case was drawn.
     pub fn new(models: usize, pairs: &[([usize; 2], Ordering)], weights: &[f64]) -> Self {
         let empty = vec![vec![0.0; models]; models];
@@ -116,7 +116,7 @@ impl Davidson {
     ///
     /// With fewer than two models, and where no strengths are the most likely ones: some models won
     /// against all the others they met, or never met them (Ford 1957), or nothing but ties was seen.
-    pub fn fit(outcomes: &Outcomes) -> Defined<Self> {
+    pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
         at_least(2, outcomes.models(), "models")?;
         if !outcomes.reaches_all(false) || !outcomes.reaches_all(true) {
             return Err(Undefined::Unbounded(
@@ -133,12 +133,12 @@ impl Davidson {
 
     /// Strengths drawn to each other a little, which always exist: the mode under a normal prior with a
     /// standard deviation of ten on their logarithms. For ranks; not for intervals of strengths.
-    pub fn shrunk(outcomes: &Outcomes) -> Self {
+    pub fn shrunk(outcomes: &PairwiseOutcomes) -> Self {
         Self::newton(outcomes, RIDGE)
     }
 
     /// Newton's method on the logarithms, whose likelihood is concave; steps that overshoot are halved.
-    fn newton(outcomes: &Outcomes, ridge: f64) -> Self {
+    fn newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
         let models = outcomes.models();
         // The last parameter is the logarithm of ν, left out where it would run to minus infinity.
         let size = models + usize::from(outcomes.has_ties());
@@ -189,7 +189,7 @@ fn probabilities(at: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
     [a, b, tie].map(|p| p / (a + b + tie))
 }
 
-fn log_likelihood(outcomes: &Outcomes, at: &[f64], ridge: f64) -> f64 {
+fn log_likelihood(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> f64 {
     let term = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
     let pair = |(i, j): (usize, usize)| {
         let [a, b, tie] = probabilities(at, i, j, outcomes.models());
@@ -200,7 +200,7 @@ fn log_likelihood(outcomes: &Outcomes, at: &[f64], ridge: f64) -> f64 {
 }
 
 /// The gradient of the log-likelihood, and its negated second derivatives.
-fn derivatives(outcomes: &Outcomes, at: &[f64], ridge: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
+fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
     let models = outcomes.models();
     let mut gradient: Vec<f64> = at.iter().map(|a| -ridge * a).collect();
     let mut information = vec![vec![0.0; at.len()]; at.len()];
@@ -266,7 +266,7 @@ mod tests {
                 weights.push(f64::from(*n));
             }
         }
-        let fit = Davidson::fit(&Outcomes::new(7, &pairs, &weights)).unwrap();
+        let fit = Davidson::fit(&PairwiseOutcomes::new(7, &pairs, &weights)).unwrap();
         let published = [1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0.0];
         for (strength, want) in fit.strengths.iter().zip(published) {
             assert!((strength - fit.strengths[6] - want).abs() < 6e-4, "{fit:?}");
@@ -274,8 +274,8 @@ mod tests {
         assert_eq!((fit.ties, fit.ranks()), (0.0, vec![1, 2, 3, 4, 5, 6, 7]));
     }
 
-    fn outcomes(pairs: &[([usize; 2], Ordering)], models: usize) -> Outcomes {
-        Outcomes::new(models, pairs, &vec![1.0; pairs.len()])
+    fn outcomes(pairs: &[([usize; 2], Ordering)], models: usize) -> PairwiseOutcomes {
+        PairwiseOutcomes::new(models, pairs, &vec![1.0; pairs.len()])
     }
 
     #[test]

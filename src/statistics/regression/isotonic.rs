@@ -13,7 +13,7 @@ pub struct Isotonic {
 
 /// Cases pooled to one level: their least and greatest x, the mean of their y, their weight.
 #[derive(Clone, Copy)]
-struct Block {
+struct PooledBlock {
     from: f64,
     to: f64,
     mean: f64,
@@ -35,12 +35,12 @@ impl Isotonic {
             return Err(Undefined::NotFinite);
         }
         cases.sort_by(|a, b| a[0].total_cmp(&b[0]));
-        let mut blocks: Vec<Block> = Vec::new();
+        let mut blocks: Vec<PooledBlock> = Vec::new();
         for equal in cases.chunk_by(|a, b| a[0] >= b[0]) {
             let weight: f64 = equal.iter().map(|c| c[2]).sum();
             let mean = equal.iter().map(|c| c[1] * c[2]).sum::<f64>() / weight;
             let (from, to) = (equal[0][0], equal[0][0]);
-            let mut block = Block {
+            let mut block = PooledBlock {
                 from,
                 to,
                 mean,
@@ -51,7 +51,7 @@ impl Isotonic {
             }
             blocks.push(block);
         }
-        let ends = |block: &Block| [[block.from, block.mean], [block.to, block.mean]];
+        let ends = |block: &PooledBlock| [[block.from, block.mean], [block.to, block.mean]];
         let mut points: Vec<[f64; 2]> = blocks.iter().flat_map(ends).collect();
         points.dedup();
         Ok(Self { points })
@@ -70,7 +70,7 @@ impl Isotonic {
     }
 }
 
-impl Block {
+impl PooledBlock {
     fn with(self, next: Self) -> Self {
         let weight = self.weight + next.weight;
         Self {

@@ -3,7 +3,7 @@
 //! An outcome of one half, a tie, counts as half a success and half a failure: the quasi-likelihood of a
 //! binomial family, as statsmodels' `GLM` takes it.
 
-use super::linear::solve;
+use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
 /// Newton's method needs fewer than ten steps where there is an end.
@@ -13,7 +13,7 @@ const UNBOUNDED: f64 = 23.0;
 
 /// One outcome, and what it may depend on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
+pub struct LogisticObservation {
     /// What it may depend on; as many numbers in each observation, without a constant.
     pub features: Vec<f64>,
     /// The outcome: 0, 1 or between.
@@ -34,7 +34,7 @@ impl Logistic {
     ///
     /// Without an observation, where a feature says nothing beside the others, and where no coefficients
     /// are the most likely ones: the features tell every outcome apart.
-    pub fn fit(observations: &[Observation], weights: &[f64]) -> Defined<Self> {
+    pub fn fit(observations: &[LogisticObservation], weights: &[f64]) -> Defined<Self> {
         let size = observations.first().map_or(0, |o| o.features.len());
         Self::newton(observations, weights, &vec![0.0; size])
     }
@@ -46,11 +46,19 @@ impl Logistic {
     /// # Errors
     ///
     /// Without an observation, and where a feature without a ridge says nothing beside the others.
-    pub fn ridged(observations: &[Observation], weights: &[f64], ridge: &[f64]) -> Defined<Self> {
+    pub fn ridged(
+        observations: &[LogisticObservation],
+        weights: &[f64],
+        ridge: &[f64],
+    ) -> Defined<Self> {
         Self::newton(observations, weights, ridge)
     }
 
-    fn newton(observations: &[Observation], weights: &[f64], ridge: &[f64]) -> Defined<Self> {
+    fn newton(
+        observations: &[LogisticObservation],
+        weights: &[f64],
+        ridge: &[f64],
+    ) -> Defined<Self> {
         let n: f64 = weights.iter().sum();
         at_least(1, n as usize, "pairs")?;
         let mut at = vec![0.0; ridge.len()];
@@ -103,8 +111,8 @@ fn expected(features: &[f64], at: &[f64]) -> f64 {
 }
 
 /// Minus the logarithm of the likelihood.
-fn deviance(observations: &[Observation], weights: &[f64], at: &[f64]) -> f64 {
-    let term = |(o, weight): (&Observation, &f64)| {
+fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -> f64 {
+    let term = |(o, weight): (&LogisticObservation, &f64)| {
         let odds: f64 = o.features.iter().zip(at).map(|(x, b)| x * b).sum();
         // ln(1 + e^odds), without overflow.
         let soft = odds.max(0.0) + (-odds.abs()).exp().ln_1p();
@@ -115,7 +123,7 @@ fn deviance(observations: &[Observation], weights: &[f64], at: &[f64]) -> f64 {
 
 /// The gradient of the log-likelihood, and its negated second derivatives.
 fn derivatives(
-    observations: &[Observation],
+    observations: &[LogisticObservation],
     weights: &[f64],
     at: &[f64],
 ) -> (Vec<f64>, Vec<Vec<f64>>) {
@@ -139,8 +147,8 @@ fn derivatives(
 mod tests {
     use super::*;
 
-    fn observation(features: &[f64], outcome: f64) -> Observation {
-        Observation {
+    fn observation(features: &[f64], outcome: f64) -> LogisticObservation {
+        LogisticObservation {
             features: features.to_vec(),
             outcome,
         }
@@ -173,7 +181,7 @@ mod tests {
         assert!(golden.len() > 10);
         for given in golden {
             let all = given.features.iter().zip(&given.outcomes);
-            let all: Vec<Observation> = all.map(|(x, y)| observation(x, *y)).collect();
+            let all: Vec<LogisticObservation> = all.map(|(x, y)| observation(x, *y)).collect();
             let mut ridge = vec![given.ridge; given.coefficients.len()];
             ridge[0] = 0.0;
             let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Written whole or not at all, never somebody else's, and no pipe for a file.
 
+pub mod atomic_file;
+pub(crate) mod csv_formula;
 pub mod folder;
-pub(crate) mod formula;
-pub mod regular;
-pub mod whole_file;
+pub mod regular_file;

@@ -52,7 +52,7 @@ impl From<Exit> for ExitCode {
 /// [`Exit::Engine`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Stopped(pub String);
+pub struct EngineFailure(pub String);
 
 /// Marks that the person asked to stop, with what becomes of what was done: [`Exit::Interrupted`].
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub struct Interrupted(pub &'static str);
 /// Marks that somebody stopped reading what this program prints, as `| head` does: all is well then.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads on")]
-pub struct Unread;
+pub struct ClosedStdout;
 
 /// The error with a line `hint: …` that says what to do next, where no cause of it has one.
 pub fn advised(error: anyhow::Error, hint: &str) -> anyhow::Error {
@@ -80,7 +80,7 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
         Ok(exit) => return exit.into(),
         Err(error) => error,
     };
-    if error.downcast_ref::<Unread>().is_some() {
+    if error.downcast_ref::<ClosedStdout>().is_some() {
         return Exit::Done.into();
     }
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
@@ -94,7 +94,7 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
-    let marked = error.downcast_ref::<Stopped>().is_some();
+    let marked = error.downcast_ref::<EngineFailure>().is_some();
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     if marked || causes.any(is_full) {
         Exit::Engine
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn only_a_marked_error_is_the_engine_s() {
         assert_eq!(exit_of(&anyhow!("bad flag")), Exit::Usage);
-        let marked = anyhow!("cuda").context(Stopped("the judge failed".to_owned()));
+        let marked = anyhow!("cuda").context(EngineFailure("the judge failed".to_owned()));
         assert_eq!(exit_of(&marked.context("at case 3")), Exit::Engine);
     }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_failure() {
-        assert_eq!(finish(Err(Unread.into())), ExitCode::SUCCESS);
+        assert_eq!(finish(Err(ClosedStdout.into())), ExitCode::SUCCESS);
         let elsewhere = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(exit_of(&anyhow!(elsewhere)), Exit::Usage);
     }

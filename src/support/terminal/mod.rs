@@ -2,8 +2,8 @@
 
 pub mod clock;
 pub mod exit;
-pub mod grid;
 pub mod interrupt;
 pub mod number;
 pub mod progress;
+pub mod table;
 pub mod verbosity;

@@ -17,12 +17,12 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Tells a person how far a run is.
 #[derive(Debug)]
 pub struct Progress {
-    view: View,
+    view: ProgressView,
     verbosity: Verbosity,
     total: Option<u64>,
     /// What is counted, in the plural.
     what: &'static str,
-    pace: Option<Pace>,
+    pace: Option<ThroughputStart>,
 }
 
 /// How far a run is.
@@ -39,7 +39,7 @@ pub struct ProgressCounts {
 }
 
 #[derive(Debug)]
-enum View {
+enum ProgressView {
     Bar(ProgressBar),
     Log { last: Instant },
     Nothing,
@@ -47,7 +47,7 @@ enum View {
 
 /// Where the first new verdict came: what was reused before it says nothing about the speed.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct ThroughputStart {
     start: Instant,
     cases: u64,
     fresh: u64,
@@ -68,11 +68,11 @@ impl Progress {
     ) -> Self {
         let terminal = io::stderr().is_terminal();
         let view = match mode {
-            _ if verbosity.quiet => View::Nothing,
-            ProgressMode::None => View::Nothing,
-            ProgressMode::Auto if !terminal => View::log(),
-            ProgressMode::Log => View::log(),
-            ProgressMode::Auto | ProgressMode::Bar => View::bar(total, what),
+            _ if verbosity.quiet => ProgressView::Nothing,
+            ProgressMode::None => ProgressView::Nothing,
+            ProgressMode::Auto if !terminal => ProgressView::log(),
+            ProgressMode::Log => ProgressView::log(),
+            ProgressMode::Auto | ProgressMode::Bar => ProgressView::bar(total, what),
         };
         Self {
             view,
@@ -88,7 +88,7 @@ impl Progress {
         let ProgressCounts { cases, fresh, .. } = counts;
         // The clock starts with the first new verdict at hand, so its own time does not count.
         if self.pace.is_none() && fresh > 0 {
-            self.pace = Some(Pace {
+            self.pace = Some(ThroughputStart {
                 start: Instant::now(),
                 cases,
                 fresh,
@@ -100,11 +100,11 @@ impl Progress {
             speed(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
         });
         match &mut self.view {
-            View::Bar(bar) => {
+            ProgressView::Bar(bar) => {
                 bar.set_position(cases);
                 bar.set_message(state(counts, speed));
             }
-            View::Log { last } if last.elapsed() >= PAUSE => {
+            ProgressView::Log { last } if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
                 let of = self
                     .total
@@ -115,7 +115,7 @@ impl Progress {
                     state(counts, speed)
                 ));
             }
-            View::Log { .. } | View::Nothing => {}
+            ProgressView::Log { .. } | ProgressView::Nothing => {}
         }
     }
 
@@ -140,20 +140,20 @@ impl Progress {
 
     /// Takes the bar away.
     pub fn end(&self) {
-        if let View::Bar(bar) = &self.view {
+        if let ProgressView::Bar(bar) = &self.view {
             bar.finish_and_clear();
         }
     }
 
     fn line(&self, text: &str) {
         match &self.view {
-            View::Bar(bar) => bar.suspend(|| say(text)),
-            View::Log { .. } | View::Nothing => say(text),
+            ProgressView::Bar(bar) => bar.suspend(|| say(text)),
+            ProgressView::Log { .. } | ProgressView::Nothing => say(text),
         }
     }
 }
 
-impl View {
+impl ProgressView {
     fn log() -> Self {
         Self::Log {
             last: Instant::now(),

@@ -1,10 +1,10 @@
 //! The tables of the papers: a training, changed in one thing after another, with several seeds
 //! (ACE-M³ §4.4, `HDCEval` §4.4).
 
-mod table;
-mod trial;
-mod variant;
+mod ablation_table;
+mod ablation_trial;
+mod study;
 
-pub use table::{Cell, Row, Table};
-pub use trial::{Budget, run};
-pub use variant::{Rows, Variant};
+pub use crate::training::ablation::ablation_table::{AblationRow, AblationTable, SeedStatistic};
+pub use crate::training::ablation::ablation_trial::{AblationConfig, run};
+pub use crate::training::ablation::study::{AblationStudy, Variant};

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::training::preferences::data::Negative;
-use crate::training::stages::rows::RowType;
+use crate::training::stages::activation_file::ActivationDtype;
 use crate::training::stages::stage::VALIDATION_AT;
 
 /// Right evaluations, each beside a worse one: drawn once, and gone through in every epoch.
@@ -32,7 +32,7 @@ pub struct PreferenceConfig {
     pub negatives: Vec<Negative>,
     /// The type in which what frozen layers compute is kept on disk.
     #[serde(default)]
-    pub store: RowType,
+    pub store: ActivationDtype,
     /// Whether one model learns the preferences of all members. Without it, each member's own head
     /// learns its own.
     #[serde(default)]

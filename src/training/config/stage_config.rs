@@ -8,10 +8,10 @@ use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::preference_config::PreferenceConfig;
-use crate::checkpoints::panel::recipe::MEMBERS;
-use crate::training::preferences::contrast::Reward;
+use crate::checkpoints::panel::definition::MEMBERS;
 use crate::training::preferences::data::REWARD_TOKENS;
-use crate::training::stages::evaluations::EvaluationConfig;
+use crate::training::preferences::preference_sequence::RewardTokenRole;
+use crate::training::stages::evaluation_set::EvaluationConfig;
 use crate::training::stages::stage::VALIDATION_AT;
 
 /// Most examples of a step: all of them are in memory at once.
@@ -115,11 +115,11 @@ impl StageKind {
     }
 
     /// What the reward token before an evaluation is.
-    pub(crate) fn reward(self) -> Reward {
+    pub(crate) fn reward(self) -> RewardTokenRole {
         match self {
-            Self::Rtdpo => Reward::Target,
-            Self::Adto => Reward::Context,
-            _ => Reward::Absent,
+            Self::Rtdpo => RewardTokenRole::Target,
+            Self::Adto => RewardTokenRole::Context,
+            _ => RewardTokenRole::Absent,
         }
     }
 }
@@ -135,7 +135,7 @@ impl StageConfig {
 
     /// What the texts of the members that it trains begin with from then on.
     pub(crate) fn lead(&self) -> Option<&'static str> {
-        let rewarded = self.rewarded || self.kind.reward() != Reward::Absent;
+        let rewarded = self.rewarded || self.kind.reward() != RewardTokenRole::Absent;
         rewarded.then_some(REWARD_TOKENS[0])
     }
 
@@ -223,17 +223,17 @@ impl StageConfig {
     }
 
     /// How much of the model, from the pixels on, this stage leaves as it is.
-    pub(crate) fn cut(&self, layers: usize) -> Cut {
+    pub(crate) fn cut(&self, layers: usize) -> FrozenPart {
         let frozen = self.frozen();
         let stays = |name: &str| frozen.iter().any(|beginning| name.starts_with(beginning));
         if !stays("model.vision_tower.") {
-            return Cut::Pixels;
+            return FrozenPart::Pixels;
         }
         if !(stays("model.mm_projector.") && stays("model.embed_tokens.")) {
-            return Cut::Features;
+            return FrozenPart::Features;
         }
         let open = (0..layers).find(|i| !stays(&format!("model.layers.{i}.")));
-        Cut::Trunk(open.unwrap_or(layers))
+        FrozenPart::Trunk(open.unwrap_or(layers))
     }
 
     /// Whether it can be run on a decoder.
@@ -289,7 +289,7 @@ impl StageConfig {
             bail!("[stages.evaluations] belongs to a stage of kind \"sft\" or \"heads\"");
         }
         let stores = self.evaluations.as_ref().is_some_and(|e| e.store.is_some());
-        if stores && self.cut(layers) == Cut::Pixels {
+        if stores && self.cut(layers) == FrozenPart::Pixels {
             bail!(
                 "[stages.evaluations]: store keeps what frozen layers compute, and the vision tower is not frozen\n\
                  hint: `frozen_layers = N` freezes N layers of the decoder and all before them; or leave store out"
@@ -322,7 +322,7 @@ impl StageConfig {
 
 /// Up to where a model is frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum FrozenPart {
     /// Nothing is.
     Pixels,
     /// The vision tower is.
@@ -331,7 +331,7 @@ pub(crate) enum Cut {
     Trunk(usize),
 }
 
-impl Cut {
+impl FrozenPart {
     /// Layers of the decoder that are frozen.
     pub(crate) fn depth(self) -> usize {
         match self {

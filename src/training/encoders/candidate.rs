@@ -14,7 +14,7 @@ use crate::checkpoints::hub;
 use crate::checkpoints::hub::{HubFlags, HubStamp};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
-use crate::checkpoints::store::weights::weights_of;
+use crate::checkpoints::store::weight_files::weights_of;
 
 /// Where a vision tower lies in a member's weights, and in a training's.
 pub(super) const TOWER: &str = "model.vision_tower.";

@@ -7,21 +7,23 @@
 
 pub mod candidate;
 mod classifier;
+mod encoder_comparison;
 mod features;
-pub mod judged;
-mod labels;
-pub mod memory;
-pub mod probe;
-mod table;
+mod labelled_images;
+pub mod linear_probe;
+pub mod panel_comparison;
+pub mod peak_memory;
 
+pub use crate::training::encoders::encoder_comparison::{
+    EncoderComparison, EncoderRow, NamedProportion,
+};
 pub use candidate::Candidate;
-pub use table::{Comparison, Figure, Row};
 
 use std::path::PathBuf;
 
 /// What encoders are compared on.
 #[derive(Clone, Debug)]
-pub struct PlanSet {
+pub struct EncoderTestConfig {
     /// The folder of public data sets; phantoms where absent.
     pub data: Option<PathBuf>,
     /// Phantoms to learn from; a data set has its own number.

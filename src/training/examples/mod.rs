@@ -1,12 +1,12 @@
 //! The examples that stages train on.
 
-pub(crate) mod asked;
-pub(crate) mod drills;
-pub(crate) mod exercise;
-pub(crate) mod phantom_lessons;
+pub(crate) mod attributes;
+pub(crate) mod dataset_examples;
+pub(crate) mod example;
+pub(crate) mod example_sampler;
+pub(crate) mod phantom_examples;
 pub(crate) mod pixels;
-pub(crate) mod real_lessons;
-pub(crate) mod scribe;
-pub(crate) mod taught;
-pub(crate) mod teacher;
-pub(crate) mod vocabulary;
+pub(crate) mod prompt_completion;
+pub(crate) mod quoting;
+pub(crate) mod sequence_builder;
+pub(crate) mod train_tokenizer;

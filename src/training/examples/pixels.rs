@@ -8,7 +8,7 @@ use image::RgbImage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::taught::Pixels;
+use crate::training::examples::example::Pixels;
 
 /// The furthest an image is moved, in pixels of the model's input.
 const SHIFT: i32 = 3;

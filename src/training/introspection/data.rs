@@ -6,13 +6,13 @@ use acem3_vision::{DecodedImage, Limits, decode};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::lesson::Lesson;
-use super::review::PairName;
+use super::review::PairId;
 use crate::data::images::png;
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::folder_of;
 use crate::support::files::folder::make;
-use crate::support::files::whole_file;
+use crate::training::introspection::completion::MemberCompletion;
 use crate::training::preferences::data::{evaluations, numbered, whole_images};
 
 /// The folder of images, beside the files of evaluations.
@@ -21,7 +21,7 @@ const IMAGES: &str = "images";
 const OUTDATED: [&str; 3] = ["chosen", "rejected", "negatives"];
 
 /// Evaluations with all that their lines say.
-pub(super) struct Data {
+pub(super) struct EvaluationData {
     /// Where they lie, which their images are named from.
     folder: PathBuf,
     lines: Vec<Map<String, Value>>,
@@ -30,7 +30,7 @@ pub(super) struct Data {
     replaced: usize,
 }
 
-impl Data {
+impl EvaluationData {
     /// Reads a file of evaluations that is to be written into `folder`.
     pub(super) fn read(path: &Path, folder: &Path) -> Result<Self> {
         // All that can be wrong with it is said by who reads it to learn from it.
@@ -61,9 +61,9 @@ impl Data {
     /// Takes what members should have written about a pair: in place of what they learned of it, or anew.
     pub(super) fn learn(
         &mut self,
-        (case, models): &PairName,
+        (case, models): &PairId,
         image: Option<&DecodedImage>,
-        lessons: Vec<Lesson>,
+        lessons: Vec<MemberCompletion>,
     ) -> Result<()> {
         for lesson in lessons {
             let mut place = None;
@@ -108,7 +108,7 @@ impl Data {
         case: &str,
         [first, second]: &[String; 2],
         image: Option<&DecodedImage>,
-        lesson: &Lesson,
+        lesson: &MemberCompletion,
     ) -> Result<Map<String, Value>> {
         let order = if lesson.swapped { "-swapped" } else { "" };
         let id = format!("{case}-{first}-{second}{order}-{}", lesson.member);
@@ -138,7 +138,7 @@ impl Data {
         if !path.exists() {
             make(&self.folder.join(IMAGES))?;
             let bytes = png(image).with_context(|| path.display().to_string())?;
-            whole_file::write(&path, &bytes)?;
+            atomic_file::write(&path, &bytes)?;
         }
         Ok(name)
     }

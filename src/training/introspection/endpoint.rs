@@ -11,15 +11,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::chat::Chat;
-use super::suggestion::Doubt;
 use crate::data::images::png;
-use crate::judging::judge::judgement::Judgement;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::training::introspection::adviser::MisjudgedPair;
+use crate::training::introspection::chat_client::ChatClient;
 use crate::training::preferences::data::prompt_text;
 
 /// A model that evaluates pairs when asked.
 pub struct Endpoint {
-    chat: Chat,
+    chat: ChatClient,
     branches: BranchPrompts,
     merge: MergePrompts,
 }
@@ -32,7 +32,7 @@ impl Endpoint {
     pub fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
         let layout = Layout::CaseFirst;
         Ok(Self {
-            chat: Chat::new(base, model, key)?,
+            chat: ChatClient::new(base, model, key)?,
             branches: BranchPrompts::new(layout, Rubric::built_in()?, Detail::Full)?,
             merge: MergePrompts::new(layout)?,
         })
@@ -49,9 +49,9 @@ impl Endpoint {
     /// Where it cannot be reached, and where it refuses the key, the model or the form of what it is asked.
     pub(super) fn evaluate(
         &self,
-        doubt: &Doubt,
+        doubt: &MisjudgedPair,
         attempt: u32,
-    ) -> Result<Result<Judgement, String>> {
+    ) -> Result<Result<RecordedVerdict, String>> {
         let image = match &doubt.job.image {
             Some(image) => {
                 let bytes = png(&image.decoded).with_context(|| image.name.clone())?;
@@ -67,12 +67,12 @@ impl Endpoint {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
-        Judgement::of(&Verdict { orders }).map(Ok)
+        RecordedVerdict::of(&Verdict { orders }).map(Ok)
     }
 
     fn order(
         &self,
-        doubt: &Doubt,
+        doubt: &MisjudgedPair,
         image: Option<&str>,
         swapped: bool,
         attempt: u32,

@@ -4,20 +4,20 @@
 //! A suggestion is taken where its order of the two responses is that which people gave; what nobody could suggest
 //! is left to a person. Everything of a round is kept, and what was done is not done again.
 
-mod asking;
-mod chat;
+mod advice_log;
+mod adviser;
+mod chat_client;
+mod completion;
 mod data;
 mod endpoint;
-mod ledger;
-mod lesson;
+mod requests;
 mod review;
+mod round_judging;
 mod rounds;
-mod sitting;
-mod suggestion;
 
+pub use crate::training::introspection::adviser::Adviser;
 pub use endpoint::Endpoint;
 pub use rounds::{Round, Rounds};
-pub use suggestion::Adviser;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,29 +25,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::checkpoints::panel::start::Start;
-use crate::data::cases::{OpenOptions, SourceSpec};
-use crate::support::device::Place;
+use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::data::cases::{SourceOptions, SourceSpec};
+use crate::support::device::Placement;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::make;
-use crate::support::files::whole_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
+use crate::training::introspection::advice_log::AdviceLog;
+use crate::training::introspection::completion::CompletionBuilder;
+use crate::training::introspection::requests::{ask, left};
+use crate::training::introspection::round_judging::RoundJudging;
 use crate::training::preferences::data::evaluations;
-use crate::training::{Live, TrainConfig, TrainPaths, train};
-use asking::{ask, left};
-use data::Data;
-use ledger::Ledger;
-use lesson::Tutor;
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
+use data::EvaluationData;
 use review::Review;
-use sitting::Sitting;
 
 /// What is judged, asked and trained, and how often.
 pub struct Introspection<'a> {
     /// How panels are trained; one file of evaluations is what changes from round to round.
     pub config: &'a TrainConfig,
     /// What each training begins with.
-    pub start: Option<&'a Start>,
+    pub start: Option<&'a InitialModel>,
     /// The cases whose right order is known, which are learned from.
     pub cases: &'a SourceSpec,
     /// Cases with known order that are never learned from.
@@ -63,11 +63,11 @@ pub struct Introspection<'a> {
     /// Pairs that are judged at once.
     pub batch_size: usize,
     /// Where panels are trained, and where and how they judge.
-    pub place: Place,
+    pub place: Placement,
     /// How much is said.
     pub verbosity: Verbosity,
     /// The person, who may stop it.
-    pub live: &'a Live,
+    pub live: &'a TrainingProgress,
     /// The same person, for judging.
     pub interrupt: &'a Interrupt,
 }
@@ -80,11 +80,14 @@ impl Introspection<'_> {
     /// or the adviser fails.
     pub fn run(&self, adviser: &mut Adviser) -> Result<Option<Rounds>> {
         let given = evaluations_of(self.config)?;
-        sitting::check(&self.cases.path, &self.cases.options)?;
+        crate::training::introspection::round_judging::check(
+            &self.cases.path,
+            &self.cases.options,
+        )?;
         if let Some(path) = self.held_out {
-            sitting::check(path, &OpenOptions::default())?;
+            crate::training::introspection::round_judging::check(path, &SourceOptions::default())?;
         }
-        let tutor = Tutor::new(self.config)?;
+        let tutor = CompletionBuilder::new(self.config)?;
         self.begin(given)?;
         let mut rounds = Rounds::default();
         for round in 0..=self.rounds {
@@ -113,9 +116,12 @@ impl Introspection<'_> {
     /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
         make(&self.folder())?;
-        let (kept, text) = (self.data_of(0), Data::read(given, &self.folder())?.text()?);
+        let (kept, text) = (
+            self.data_of(0),
+            EvaluationData::read(given, &self.folder())?.text()?,
+        );
         if !kept.exists() {
-            return whole_file::write(&kept, text.as_bytes());
+            return atomic_file::write(&kept, text.as_bytes());
         }
         let before = std::fs::read_to_string(&kept).with_context(|| kept.display().to_string())?;
         if before != text {
@@ -150,7 +156,7 @@ impl Introspection<'_> {
         }
         let panel = paths.out.join("panel");
         let sit = |path: &Path, name: &str| {
-            let sitting = Sitting {
+            let sitting = RoundJudging {
                 panel: &panel,
                 cases: self.cases,
                 path,
@@ -191,13 +197,16 @@ impl Introspection<'_> {
         &self,
         round: u32,
         review: &Review,
-        (adviser, tutor): (&mut Adviser, &Tutor),
+        (adviser, tutor): (&mut Adviser, &CompletionBuilder),
     ) -> Result<Option<usize>> {
         let path = self.round(round).join("suggestions.jsonl");
-        let mut ledger = Ledger::open(&path, adviser.name())?;
-        let mut data = Data::read(&self.data_of(round), &self.folder())?;
+        let mut ledger = AdviceLog::open(&path, adviser.name())?;
+        let mut data = EvaluationData::read(&self.data_of(round), &self.folder())?;
         let (mut mended, mut unresolved) = (0, String::new());
-        let mut doubts = sitting::Doubts::open(self.cases, &review.wrong)?;
+        let mut doubts = crate::training::introspection::round_judging::MisjudgedPairs::open(
+            self.cases,
+            &review.wrong,
+        )?;
         loop {
             let batch = doubts.take(adviser.at_once(self.batch_size));
             if batch.is_empty() {
@@ -238,14 +247,14 @@ impl Introspection<'_> {
             unresolved.push('\n');
         }
         let unresolved_file = self.round(round).join("unresolved.jsonl");
-        whole_file::write(&unresolved_file, unresolved.as_bytes())?;
+        atomic_file::write(&unresolved_file, unresolved.as_bytes())?;
         if mended > 0 && data.replaced() == 0 {
             self.live.note(
                 "none of the evaluations given has a prompt about these pairs in the configuration's layout and \
                  rubric: what is mended is added to them",
             );
         }
-        whole_file::write(&self.data_of(round + 1), data.text()?.as_bytes())?;
+        atomic_file::write(&self.data_of(round + 1), data.text()?.as_bytes())?;
         Ok(Some(mended))
     }
 

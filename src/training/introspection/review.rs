@@ -7,12 +7,12 @@ use std::path::Path;
 use acem3_conclusion::compare;
 use anyhow::{Result, bail};
 
-use crate::judging::run::record::Outcome;
+use crate::judging::run::record::RecordOutcome;
 use crate::judging::run::records::records;
-use crate::training::measurement::{Share, share};
+use crate::training::measurement::{Proportion, share};
 
 /// The case and the two models of a pair.
-pub(super) type PairName = (String, [String; 2]);
+pub(super) type PairId = (String, [String; 2]);
 
 /// Nothing is said of which response is better.
 pub(super) fn nothing_known(path: &Path) -> anyhow::Error {
@@ -27,9 +27,9 @@ pub(super) fn nothing_known(path: &Path) -> anyhow::Error {
 #[derive(Clone, Debug)]
 pub(super) struct Review {
     /// How many orders are right, a tie being an order.
-    pub(super) right: Share,
+    pub(super) right: Proportion,
     /// The pairs that were judged wrong, with the final scores that are known of them.
-    pub(super) wrong: BTreeMap<PairName, [f64; 2]>,
+    pub(super) wrong: BTreeMap<PairId, [f64; 2]>,
     /// Pairs with known scores and no verdict.
     pub(super) unscored: usize,
     /// Verdicts of which nothing is known.
@@ -65,7 +65,7 @@ impl Review {
                 }
                 (Some(_), None) => {
                     unscored += 1;
-                    if let Outcome::Unscored(why) = record.outcome {
+                    if let RecordOutcome::Unscored(why) = record.outcome {
                         first.get_or_insert(why.message);
                     }
                 }

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::support::chart::{Axis, Chart, DOTS, Mark, labelled};
-use crate::support::terminal::grid::Grid;
-use crate::training::measurement::Share;
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::terminal::table::Table;
+use crate::training::measurement::Proportion;
 
 /// What one round amounts to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,7 +14,7 @@ pub struct Round {
     /// Evaluations that its panel learned from.
     pub evaluations: usize,
     /// How many orders of the cases its panel judges right, a tie being an order.
-    pub right: Share,
+    pub right: Proportion,
     /// How many pairs it judges wrong.
     pub wrong: usize,
     /// Pairs with known scores that it gives no verdict on.
@@ -26,7 +26,7 @@ pub struct Round {
     /// Pairs judged wrong on which no suggestion agreed with what is known; a person is to decide.
     pub left: Option<usize>,
     /// The same share of the cases held out.
-    pub held_out: Option<Share>,
+    pub held_out: Option<Proportion>,
 }
 
 /// All rounds.
@@ -49,7 +49,7 @@ impl Rounds {
             "left",
         ];
         head.extend(held.then_some("held out right"));
-        let mut grid = Grid::new(head);
+        let mut grid = Table::new(head);
         let count = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
         for round in &self.rounds {
             let mut cells = vec![
@@ -82,7 +82,7 @@ impl Rounds {
                 Some(round.right)
             };
             let value = right.map(|share| share.value);
-            Mark {
+            ChartMark {
                 label: labelled(&format!("round {}", round.round), value),
                 value,
                 interval: right.map(|share| share.interval),
@@ -94,12 +94,12 @@ impl Rounds {
         } else {
             "order right, the cases that are learned from"
         };
-        let marks: Vec<Mark> = self.rounds.iter().map(mark).collect();
+        let marks: Vec<ChartMark> = self.rounds.iter().map(mark).collect();
         Chart::forest(title, DOTS, &Axis::around(&marks), &marks).file()
     }
 }
 
-fn percent(share: &Share) -> String {
+fn percent(share: &Proportion) -> String {
     let [low, high] = share.interval.map(|end| 100.0 * end);
     format!("{:.1} % ({low:.1} to {high:.1})", 100.0 * share.value)
 }

@@ -11,7 +11,7 @@ use crate::statistics::{Bootstrap, Clusters, mean, share_interval};
 /// A mean of values between 0 and 1, with its 95 % interval: the percentile interval of the bootstrap over
 /// images, or [Wilson's](crate::statistics::inference::wilson) over them where they are fewer than ten or their means all equal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Share {
+pub struct Proportion {
     /// The mean.
     pub value: f64,
     /// The interval.
@@ -23,13 +23,13 @@ pub struct Share {
 }
 
 /// The mean of `(cluster, value)` pairs; `None` when there are none.
-pub fn share(values: &[(String, f64)]) -> Option<Share> {
+pub fn share(values: &[(String, f64)]) -> Option<Proportion> {
     let clusters = Clusters::new(values.iter().map(|(cluster, _)| cluster.as_str()));
     let present: Vec<Option<f64>> = values.iter().map(|(_, value)| Some(*value)).collect();
     let statistic = |weights: &[f64]| mean(&present, weights);
     let found = Bootstrap::default().estimate(&clusters, values.len(), statistic);
     let value = found.value.ok()?;
-    Some(Share {
+    Some(Proportion {
         value,
         interval: share_interval(value, found.interval, found.clusters).ok()?,
         n: found.n,

@@ -3,11 +3,11 @@
 
 mod interval;
 mod report;
-pub(crate) mod sets;
-pub(crate) mod trial;
+pub(crate) mod test_pair;
+pub(crate) mod test_sets;
 
-pub use interval::{Share, share};
-pub use report::{Figures, Report};
+pub use interval::{Proportion, share};
+pub use report::{MeasurementReport, SetResults};
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -22,12 +22,12 @@ use crate::judging::judge::{Judge, Unscored};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::duration;
 use crate::support::text::plural;
-use sets::{Known, Set};
-use trial::{Trial, View};
+use crate::training::measurement::test_pair::{ImageCondition, TestPair};
+use crate::training::measurement::test_sets::{KnownOrder, TestSet};
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct MeasurementConfig {
     /// Phantom cases.
     pub phantoms: u64,
     /// The seed of phantoms and wrong answers.
@@ -51,11 +51,11 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// person asked to stop.
 pub fn measure(
     judge: &mut dyn Judge,
-    plan: &Plan,
+    plan: &MeasurementConfig,
     interrupt: &Interrupt,
     say: &dyn Fn(&str),
-) -> Result<Report> {
-    let sets = sets::sets(plan)?;
+) -> Result<MeasurementReport> {
+    let sets = crate::training::measurement::test_sets::sets(plan)?;
     if sets.is_empty() {
         bail!(
             "there is nothing to measure\n\
@@ -65,14 +65,16 @@ pub fn measure(
     let mut figures = Vec::new();
     for set in sets {
         for (view, name) in [
-            (View::Own, "own"),
-            (View::Blank, "blank"),
-            (View::Exchanged, "exchanged"),
+            (ImageCondition::Own, "own"),
+            (ImageCondition::Blank, "blank"),
+            (ImageCondition::Exchanged, "exchanged"),
         ] {
-            if view != View::Own && !plan.blinded {
+            if view != ImageCondition::Own && !plan.blinded {
                 continue;
             }
-            if view == View::Exchanged && !trial::can_exchange(&set.trials) {
+            if view == ImageCondition::Exchanged
+                && !crate::training::measurement::test_pair::can_exchange(&set.trials)
+            {
                 say(&format!(
                     "{}: one image alone, none to exchange it with",
                     set.name
@@ -94,43 +96,49 @@ pub fn measure(
                 }
                 Ok(())
             };
-            let verdicts = trial::judge(judge, &set.trials, view, &progress)?;
+            let verdicts = crate::training::measurement::test_pair::judge(
+                judge,
+                &set.trials,
+                view,
+                &progress,
+            )?;
             let judged = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
             let n = plural(judged as u64, "pair");
             say(&format!("{}, {name} image: {n} judged", set.name));
             figures.push(of_set(&set, name, &verdicts));
         }
     }
-    Ok(Report {
+    Ok(MeasurementReport {
         judge: judge.name(),
         figures,
     })
 }
 
-fn of_set(set: &Set, view: &str, verdicts: &[Result<Verdict, Unscored>]) -> Figures {
+fn of_set(set: &TestSet, view: &str, verdicts: &[Result<Verdict, Unscored>]) -> SetResults {
     let pairs = set.trials.iter().zip(&set.known).zip(verdicts);
-    let judged: Vec<(&Trial, &Known, &Verdict)> = pairs
+    let judged: Vec<(&TestPair, &KnownOrder, &Verdict)> = pairs
         .filter_map(|((trial, known), verdict)| Some((trial, known, verdict.as_ref().ok()?)))
         .collect();
-    let of_trials = |value: &dyn Fn(&Trial, &Known, &Verdict) -> Option<f64>| {
+    let of_trials = |value: &dyn Fn(&TestPair, &KnownOrder, &Verdict) -> Option<f64>| {
         let values = judged.iter().filter_map(|(trial, known, verdict)| {
             Some((trial.cluster.clone(), value(trial, known, verdict)?))
         });
         share(&values.collect::<Vec<_>>())
     };
-    let of = |value: &dyn Fn(&Known, &Verdict) -> Option<f64>| of_trials(&|_, k, v| value(k, v));
+    let of =
+        |value: &dyn Fn(&KnownOrder, &Verdict) -> Option<f64>| of_trials(&|_, k, v| value(k, v));
     let preferred_where = |closed: bool| {
         of(&|k, v| {
             let is_one = k.closed == Some(closed);
             is_one.then(|| preferred(k, v.expected())).flatten()
         })
     };
-    let knowledge = |k: &Known, v: &Verdict| {
+    let knowledge = |k: &KnownOrder, v: &Verdict| {
         let known = k.aspect(Aspect::MedicalKnowledge)?;
         Some(one_if(known == compare(v.aspect(Aspect::MedicalKnowledge))))
     };
     let mut unscored = verdicts.iter().filter_map(|verdict| verdict.as_ref().err());
-    Figures {
+    SetResults {
         set: set.name.to_owned(),
         image: view.to_owned(),
         n: set.trials.len(),
@@ -166,7 +174,7 @@ fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
 }
 
 /// Whether the longer response is preferred, where the shorter one is better.
-fn longer(trial: &Trial, known: Ordering, judged: Ordering) -> Option<f64> {
+fn longer(trial: &TestPair, known: Ordering, judged: Ordering) -> Option<f64> {
     let [a, b] = trial.responses.each_ref();
     let by_length = a
         .split_whitespace()
@@ -181,7 +189,7 @@ fn one_if(right: bool) -> f64 {
 }
 
 /// Whether the better response has the higher expected score; a tie is half a preference.
-fn preferred(known: &Known, expected: [f64; 2]) -> Option<f64> {
+fn preferred(known: &KnownOrder, expected: [f64; 2]) -> Option<f64> {
     let judged = compare(expected);
     match known.order {
         Ordering::Equal => None,

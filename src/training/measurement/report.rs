@@ -4,21 +4,21 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::interval::Share;
+use super::interval::Proportion;
 use crate::support::text::{plural, printable};
 
 /// All figures of one panel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct MeasurementReport {
     /// The panel.
     pub judge: String,
     /// One entry for each set and view.
-    pub figures: Vec<Figures>,
+    pub figures: Vec<SetResults>,
 }
 
 /// The figures of one set under one view. A figure that has no meaning for a set is absent.
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
+pub struct SetResults {
     /// The set.
     pub set: String,
     /// What the judge saw: `own`, `blank` or `exchanged` images.
@@ -31,29 +31,29 @@ pub struct Figures {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unscored_first: Option<String>,
     /// The combined final order (>, =, <) is right.
-    pub order: Option<Share>,
+    pub order: Option<Proportion>,
     /// The final order of the first presentation order alone is right.
-    pub single_order: Option<Share>,
+    pub single_order: Option<Proportion>,
     /// The order of the medical knowledge aspect is right.
-    pub knowledge: Option<Share>,
+    pub knowledge: Option<Proportion>,
     /// The better response has the higher expected final score.
-    pub preferred: Option<Share>,
+    pub preferred: Option<Proportion>,
     /// The same, closed questions only.
-    pub preferred_closed: Option<Share>,
+    pub preferred_closed: Option<Proportion>,
     /// The same, open questions only.
-    pub preferred_open: Option<Share>,
+    pub preferred_open: Option<Proportion>,
     /// The better response has the higher expected factual accuracy.
-    pub preferred_by_accuracy: Option<Share>,
+    pub preferred_by_accuracy: Option<Proportion>,
     /// The final order of the presentation that shows the better response first is right, and of that which shows it
     /// second; their difference is the position bias.
-    pub better_shown: [Option<Share>; 2],
+    pub better_shown: [Option<Proportion>; 2],
     /// The two presentation orders disagree.
-    pub flips: Option<Share>,
+    pub flips: Option<Proportion>,
     /// The longer response is preferred where the shorter one is better.
-    pub longer: Option<Share>,
+    pub longer: Option<Proportion>,
 }
 
-impl Report {
+impl MeasurementReport {
     /// Whether not one pair has a verdict.
     pub fn is_empty(&self) -> bool {
         self.figures

@@ -1,7 +1,7 @@
 //! Training on preference pairs.
 
-pub(crate) mod contrast;
 pub mod data;
-pub(crate) mod given_pairs;
-pub(crate) mod preferring;
-pub(crate) mod stored;
+pub(crate) mod dpo_task;
+pub(crate) mod file_sequences;
+pub(crate) mod preference_cache;
+pub(crate) mod preference_sequence;

@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use candle::{DType, Tensor};
 
-use super::trained::Trained;
-use crate::checkpoints::panel::recipe::MEMBERS;
+use crate::checkpoints::panel::definition::MEMBERS;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
 use crate::checkpoints::safetensors::write as write_tensors;
-use crate::support::files::whole_file;
-use crate::training::config::config::TrainConfig;
+use crate::support::files::atomic_file;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::stages::member_state::MemberState;
 
 /// The file of what all members share.
 const TRUNK: &str = "trunk.safetensors";
@@ -20,7 +20,11 @@ const ANALYSIS_TOKENS: usize = 48;
 
 /// Writes the panel whose members are these checkpoints: what is equal in all goes into one file,
 /// the rest of each member into its own, in half precision.
-pub(crate) fn export(config: &TrainConfig, trained: &[Trained<'_>; 4], out: &Path) -> Result<()> {
+pub(crate) fn export(
+    config: &TrainConfig,
+    trained: &[MemberState<'_>; 4],
+    out: &Path,
+) -> Result<()> {
     let folder = out.join("panel");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
@@ -59,7 +63,7 @@ pub(crate) fn export(config: &TrainConfig, trained: &[Trained<'_>; 4], out: &Pat
     let text =
         toml::to_string_pretty(&spec(config, trained)).context("cannot write the panel's file")?;
     let path = folder.join(PANEL_FILE);
-    whole_file::write(&path, text.as_bytes())
+    atomic_file::write(&path, text.as_bytes())
 }
 
 /// Whether two tensors are the same in shape, type and every value.
@@ -71,7 +75,7 @@ pub(crate) fn equal(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape() && a.dtype() == b.dtype() && same().is_ok_and(|differing| differing == 0)
 }
 
-fn spec(config: &TrainConfig, trained: &[Trained<'_>; 4]) -> PanelSpec {
+fn spec(config: &TrainConfig, trained: &[MemberState<'_>; 4]) -> PanelSpec {
     let leads = MEMBERS.iter().zip(trained);
     let leads = leads.filter_map(|(name, t)| Some(((*name).to_owned(), t.lead.clone()?)));
     let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];

@@ -9,11 +9,11 @@ use acem3_experts::prompt::{Layout, Piece};
 use acem3_experts::train::{Observer, Student, weight_names};
 use anyhow::{Result, bail};
 
-use super::evaluations::Evaluations;
-use super::practice::Lectern;
-use crate::training::config::source::Source;
+use crate::training::config::preference_source::PreferenceSource;
 use crate::training::config::stage_config::{StageConfig, StageKind};
 use crate::training::preferences::data::prompt_text;
+use crate::training::stages::evaluation_set::EvaluationSet;
+use crate::training::stages::task::StageContext;
 
 /// Refuses the first stage that cannot be run.
 ///
@@ -21,13 +21,13 @@ use crate::training::preferences::data::prompt_text;
 ///
 /// # Errors
 /// Name the stage, the weights or the line of a file, and what to do.
-pub(crate) fn check(lecterns: &[Lectern], known: &BTreeSet<String>, out: &Path) -> Result<()> {
+pub(crate) fn check(lecterns: &[StageContext], known: &BTreeSet<String>, out: &Path) -> Result<()> {
     let mut learned = !known.is_empty();
     // The model is the same in all stages.
     let Some(first) = lecterns.first() else {
         return Ok(());
     };
-    let layers = Layers::of(*first, known)?;
+    let layers = WeightNames::of(*first, known)?;
     for &lectern in lecterns {
         let settings = lectern.settings;
         layers.check(settings)?;
@@ -48,7 +48,7 @@ pub(crate) fn check(lecterns: &[Lectern], known: &BTreeSet<String>, out: &Path) 
 }
 
 /// The names of weights.
-struct Layers {
+struct WeightNames {
     /// What an encoder's stage loads.
     observing: BTreeSet<String>,
     /// What all others load.
@@ -57,8 +57,8 @@ struct Layers {
     all: BTreeSet<String>,
 }
 
-impl Layers {
-    fn of(lectern: Lectern, known: &BTreeSet<String>) -> Result<Self> {
+impl WeightNames {
+    fn of(lectern: StageContext, known: &BTreeSet<String>) -> Result<Self> {
         let (model, depth) = (&lectern.config.model, lectern.config.trunk_layers);
         let observing = weight_names(known, |vb| {
             let classes = lectern.teacher.attribute_classes();
@@ -103,18 +103,18 @@ impl Layers {
 }
 
 /// What a stage learns from is there, and of the form that it needs.
-fn check_files(lectern: Lectern) -> Result<()> {
+fn check_files(lectern: StageContext) -> Result<()> {
     let settings = lectern.settings;
     if settings.evaluations.is_some() {
         for (member, _) in settings.learners() {
-            if let Some(evaluations) = Evaluations::open(lectern, member)? {
+            if let Some(evaluations) = EvaluationSet::open(lectern, member)? {
                 evaluations.check_images()?;
                 note_layout(lectern, evaluations.prompt());
             }
         }
     }
     if settings.kind.prefers() {
-        let source = Source::open(lectern)?;
+        let source = PreferenceSource::open(lectern)?;
         source.check()?;
         note_layout(lectern, source.prompt());
     }
@@ -122,7 +122,7 @@ fn check_files(lectern: Lectern) -> Result<()> {
 }
 
 /// Tells of prompts that are laid out otherwise than those the panel will be asked.
-fn note_layout(lectern: Lectern, prompt: &[Piece]) {
+fn note_layout(lectern: StageContext, prompt: &[Piece]) {
     let own = lectern.config.layout;
     let Some(other) = Layout::of_prompt(&prompt_text(prompt)).filter(|layout| *layout != own)
     else {

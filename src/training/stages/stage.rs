@@ -17,16 +17,16 @@ use anyhow::{Context, Result, bail};
 use candle::Var;
 use serde::{Deserialize, Serialize};
 
-use super::evaluations::Evaluations;
-use super::kept::rows_file;
-use super::metrics::{Journal, Window, in_words, share};
-use super::practice::{Lectern, Practice, Seeing, Writing};
-use super::rows::index_path;
-use crate::support::files::whole_file;
+use crate::support::files::atomic_file;
 use crate::training::config::precision::Precision;
 use crate::training::config::stage_config::{StageKind, checkpoint};
-use crate::training::preferences::preferring::Preferring;
-use crate::training::preferences::stored::Stored;
+use crate::training::preferences::dpo_task::DpoTask;
+use crate::training::preferences::preference_cache::PreferenceCache;
+use crate::training::stages::activation_file::index_path;
+use crate::training::stages::evaluation_set::EvaluationSet;
+use crate::training::stages::frozen_cache::rows_file;
+use crate::training::stages::step_metrics::{MetricsWindow, MetricsWriter, in_words, share};
+use crate::training::stages::task::{AttributeTask, SftTask, StageContext, TrainingTask};
 
 /// How often a checkpoint is written.
 const SAVE: Duration = Duration::from_mins(3);
@@ -44,14 +44,14 @@ const BEST_OF: &str = "best.json";
 const REFERENCES: &str = "reference.safetensors";
 
 /// Reads what a stage begins with, in f32 on the CPU.
-pub(crate) type Start<'a> = &'a dyn Fn() -> Result<Parameters>;
+pub(crate) type InitFn<'a> = &'a dyn Fn() -> Result<Parameters>;
 
 /// One stage with what it works on.
-pub(crate) struct Stage<'a> {
+pub(crate) struct StageRun<'a> {
     /// Where examples come from.
-    pub(crate) lectern: Lectern<'a>,
+    pub(crate) lectern: StageContext<'a>,
     /// What a stage of preferences computed before.
-    pub(crate) stored: Option<&'a Stored>,
+    pub(crate) stored: Option<&'a PreferenceCache>,
     /// The one member that learns; all where `None`.
     pub(crate) member: Option<usize>,
     /// The name of checkpoints and metrics.
@@ -62,19 +62,19 @@ pub(crate) struct Stage<'a> {
 
 /// The best weights so far, by validation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Best {
+struct BestWeights {
     step: u64,
     loss: f64,
 }
 
 /// What changes while a stage runs.
-struct Course {
+struct StageState {
     parameters: Parameters,
     trainer: Trainer,
-    best: Option<Best>,
+    best: Option<BestWeights>,
 }
 
-impl Stage<'_> {
+impl StageRun<'_> {
     /// Where the finished weights are.
     pub(crate) fn checkpoint(&self) -> PathBuf {
         checkpoint(self.out, &self.name)
@@ -84,8 +84,8 @@ impl Stage<'_> {
     /// where the model holds rounded copies, rather than kept beside them.
     ///
     /// False when the person asked to stop before the end; the stage goes on from there then.
-    pub(crate) fn run(&self, start: Start) -> Result<bool> {
-        let Lectern {
+    pub(crate) fn run(&self, start: InitFn) -> Result<bool> {
+        let StageContext {
             config, settings, ..
         } = self.lectern;
         let mut parameters = self.lectern.placed(&start()?)?.freeze(&settings.frozen());
@@ -105,10 +105,10 @@ impl Stage<'_> {
             StageKind::Encoder => {
                 let classes = lectern.teacher.attribute_classes();
                 let observer = Observer::load(&vb, &model.vision, model.selection, classes)?;
-                self.practise(&Seeing { lectern, observer }, learner)
+                self.practise(&AttributeTask { lectern, observer }, learner)
             }
             StageKind::Align | StageKind::Sft | StageKind::Heads => {
-                let mut given = Evaluations::open(lectern, self.member)?;
+                let mut given = EvaluationSet::open(lectern, self.member)?;
                 let mut depth = config.trunk_layers;
                 if let Some(given) = &mut given {
                     if !given.keep(&vb, self.out, &self.name)? {
@@ -116,7 +116,7 @@ impl Stage<'_> {
                     }
                     depth = given.depth().unwrap_or(depth);
                 }
-                let writing = Writing {
+                let writing = SftTask {
                     lectern,
                     student: student(depth)?,
                     member: self.member,
@@ -128,8 +128,7 @@ impl Stage<'_> {
                 let stored = self.stored.context("preferences without their store")?;
                 let student = student(stored.depth())?;
                 let references = self.file(REFERENCES);
-                let preferring =
-                    Preferring::new(lectern, student, stored, self.member, &references)?;
+                let preferring = DpoTask::new(lectern, student, stored, self.member, &references)?;
                 let Some(preferring) = preferring else {
                     return Ok(false);
                 };
@@ -140,10 +139,10 @@ impl Stage<'_> {
 
     fn practise(
         &self,
-        practice: &impl Practice,
-        (parameters, start): (Parameters, Start),
+        practice: &impl TrainingTask,
+        (parameters, start): (Parameters, InitFn),
     ) -> Result<bool> {
-        let Lectern {
+        let StageContext {
             config, settings, ..
         } = self.lectern;
         let mut trained = parameters.trainable();
@@ -155,7 +154,7 @@ impl Stage<'_> {
             steps: settings.steps,
             floor: 0.05,
         };
-        let mut course = Course {
+        let mut course = StageState {
             trainer: Trainer::new(optimizer, schedule, settings.clip),
             parameters,
             best: None,
@@ -184,7 +183,7 @@ impl Stage<'_> {
     }
 
     /// The optimizer of what is trained, with masters that begin as the exact values of the start.
-    fn optimizer(&self, trained: Vec<(String, Var)>, start: Start) -> Result<AdamW> {
+    fn optimizer(&self, trained: Vec<(String, Var)>, start: InitFn) -> Result<AdamW> {
         let config = self.lectern.config;
         let optimizer = AdamW::new(trained, config.optimizer);
         if config.dtype == Precision::F32 {
@@ -195,7 +194,7 @@ impl Stage<'_> {
     }
 
     /// Goes on where an interrupted run stood.
-    fn resume(&self, course: &mut Course) -> Result<()> {
+    fn resume(&self, course: &mut StageState) -> Result<()> {
         let running = self.file(RUNNING);
         if !running.exists() {
             return Ok(());
@@ -206,7 +205,7 @@ impl Stage<'_> {
         if best.exists() {
             let text = fs::read_to_string(&best)
                 .with_context(|| format!("cannot read {}", best.display()))?;
-            let best: Best =
+            let best: BestWeights =
                 serde_json::from_str(&text).with_context(|| best.display().to_string())?;
             course.best = Some(best);
         }
@@ -215,10 +214,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn steps(&self, practice: &impl Practice, course: &mut Course) -> Result<()> {
-        let Lectern { settings, live, .. } = self.lectern;
+    fn steps(&self, practice: &impl TrainingTask, course: &mut StageState) -> Result<()> {
+        let StageContext { settings, live, .. } = self.lectern;
         let (begun, prefers) = (course.trainer.steps(), settings.kind.prefers());
-        let mut journal = Journal::open(self.out, &self.name, begun, prefers)?;
+        let mut journal = MetricsWriter::open(self.out, &self.name, begun, prefers)?;
         let running = self.file(RUNNING);
         live.stage(&self.name, course.trainer.steps(), settings.steps);
         if settings.warmup > settings.steps {
@@ -236,7 +235,7 @@ impl Stage<'_> {
             ));
         }
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
-        let mut window = Window::new(prefers);
+        let mut window = MetricsWindow::new(prefers);
         while course.trainer.steps() < settings.steps {
             let at = course.trainer.steps() * settings.batch as u64;
             let examples = self.examples(practice, at..at + settings.batch as u64)?;
@@ -250,13 +249,13 @@ impl Stage<'_> {
             let validating = last || step.is_multiple_of(settings.validation());
             if validating || reported.elapsed() > live.pause() {
                 live.report(&self.name, step, &window.in_words(settings.steps - step));
-                window = Window::new(prefers);
+                window = MetricsWindow::new(prefers);
                 reported = Instant::now();
             }
             if validating {
                 self.validate(practice, course, &mut journal)?;
                 // Its time is none of the steps'.
-                window = Window::new(prefers);
+                window = MetricsWindow::new(prefers);
             }
             let stop = !last && live.interrupted();
             // Where a later step fails, the run goes on from the last one that was validated.
@@ -271,7 +270,11 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn examples<P: Practice>(&self, practice: &P, numbers: Range<u64>) -> Result<Vec<P::Example>> {
+    fn examples<P: TrainingTask>(
+        &self,
+        practice: &P,
+        numbers: Range<u64>,
+    ) -> Result<Vec<P::Example>> {
         let examples = practice.examples(numbers)?;
         if examples.is_empty() {
             bail!(
@@ -284,11 +287,11 @@ impl Stage<'_> {
     }
 
     /// The loss on examples that are never trained on; the weights are kept where it is the lowest.
-    fn validate<P: Practice>(
+    fn validate<P: TrainingTask>(
         &self,
         practice: &P,
-        course: &mut Course,
-        journal: &mut Journal,
+        course: &mut StageState,
+        journal: &mut MetricsWriter,
     ) -> Result<()> {
         let step = course.trainer.steps();
         let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
@@ -328,11 +331,11 @@ impl Stage<'_> {
         ));
         journal.figures(step, &figures)?;
         if course.best.is_none_or(|best| loss < best.loss) {
-            let best = Best { step, loss };
+            let best = BestWeights { step, loss };
             course.best = Some(best);
             let values = course.trainer.optimizer.values()?;
             save_checkpoint(&self.file(BEST), values, None)?;
-            whole_file::write(&self.file(BEST_OF), &serde_json::to_vec(&best)?)?;
+            atomic_file::write(&self.file(BEST_OF), &serde_json::to_vec(&best)?)?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::config::{self, BartConfig};
 use super::layer::{BART_DECODER, BART_ENCODER, Layer, Names, Sizes};
 use super::source::ModelSource;
 use super::{Tokens, rows};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 /// The rows of positions that are not used.
 const FIRST: usize = 2;
@@ -39,7 +39,7 @@ struct Side {
 
 impl Bart {
     /// Loads both sides. Also gives the hash of the weights.
-    pub(crate) fn load(source: &ModelSource, place: &Place) -> Result<(Self, String)> {
+    pub(crate) fn load(source: &ModelSource, place: &Placement) -> Result<(Self, String)> {
         let config = source.config(config::bart)?;
         let tokens = Tokens::read(source, config.shared.positions, false)?;
         tokens.check(config.shared.vocabulary)?;

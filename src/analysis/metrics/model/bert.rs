@@ -9,7 +9,7 @@ use super::config::{self, BertConfig};
 use super::layer::{BERT, Layer};
 use super::source::ModelSource;
 use super::{Tokens, rows};
-use crate::support::device::Place;
+use crate::support::device::Placement;
 
 /// An encoder of texts.
 pub(crate) struct Bert {
@@ -34,7 +34,7 @@ impl Bert {
     pub(crate) fn load(
         source: &ModelSource,
         layer: Option<usize>,
-        place: &Place,
+        place: &Placement,
     ) -> Result<(Self, usize, String)> {
         let (config, spaced) = source.config(config::bert)?;
         let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {

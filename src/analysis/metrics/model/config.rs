@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use serde_json::{Map, Value};
 
 use super::layer::Sizes;
-use crate::checkpoints::published::fields::Fields;
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Fields that change nothing of what is computed here, or that belong to heads that are left out.
 const IGNORED: [&str; 27] = [
@@ -81,7 +81,7 @@ pub(super) struct BartConfig {
 
 /// Reads the configuration of a BERT or `RoBERTa`; tells whether bert-score begins its texts with a space.
 pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
-    let mut fields = Fields::new("", map);
+    let mut fields = ConfigFields::new("", map);
     let kind: String = fields.need("model_type")?;
     let roberta = match kind.as_str() {
         "bert" => false,
@@ -123,7 +123,7 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
 
 /// Reads the configuration of a BART.
 pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
-    let mut fields = Fields::new("", map);
+    let mut fields = ConfigFields::new("", map);
     let kind: String = fields.need("model_type")?;
     ensure!(
         kind == "bart",
@@ -169,7 +169,7 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     Ok(config)
 }
 
-fn finish(fields: &Fields) -> Result<()> {
+fn finish(fields: &ConfigFields) -> Result<()> {
     let ignored = IGNORED.map(str::to_owned);
     match fields.unknown(&ignored) {
         Some(unknown) => bail!(

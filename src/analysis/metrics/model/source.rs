@@ -9,8 +9,8 @@ use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
 use crate::checkpoints::hub::{HubFlags, HubStamp};
 use crate::checkpoints::published;
-use crate::checkpoints::store::weights::Checkpoint;
-use crate::support::device::Place;
+use crate::checkpoints::store::weight_files::Checkpoint;
+use crate::support::device::Placement;
 
 const CONFIG: &str = "config.json";
 
@@ -65,7 +65,7 @@ impl ModelSource {
     pub(super) fn weights(
         &self,
         kind: &str,
-        place: &Place,
+        place: &Placement,
         rename: impl Fn(&str) -> Option<String>,
     ) -> Result<Checkpoint> {
         published::checkpoint(&self.folder, kind, place, rename)

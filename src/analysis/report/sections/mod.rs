@@ -1,33 +1,35 @@
 //! The report in words, tables and charts.
 
-mod labels;
-mod leanings;
+mod bias;
+mod label_agreement;
 mod models;
 mod summary;
 
-use super::browser::Browser;
-use super::figures::Report;
-use super::judged::Judged;
-use super::section::{Block, Section};
-use crate::analysis::agreement::Part;
-use crate::support::terminal::grid::Grid;
+use super::browser::CaseBrowser;
+use super::section::{ReportSection, SectionBlock};
+use crate::analysis::agreement::TableSection;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::support::terminal::table::Table;
 
 /// All sections but the browser of cases.
-pub fn sections(report: &Report, browser: &Browser) -> Vec<Section> {
+pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
     let mut all = vec![summary::summary(report)];
     all.extend([
         models::models(report),
         models::scores(report),
         models::distributions(report),
-        labels::agreement(report),
+        crate::analysis::report::sections::label_agreement::agreement(report),
     ]);
     if report.several() {
-        all.push(labels::judges(report));
+        all.push(crate::analysis::report::sections::label_agreement::judges(
+            report,
+        ));
     }
     all.extend([
-        leanings::bias(report),
-        leanings::subgroups(report),
-        leanings::disputed(report, browser),
+        crate::analysis::report::sections::bias::bias(report),
+        crate::analysis::report::sections::bias::subgroups(report),
+        crate::analysis::report::sections::bias::disputed(report, browser),
         method(report),
     ]);
     all
@@ -35,27 +37,27 @@ pub fn sections(report: &Report, browser: &Browser) -> Vec<Section> {
 
 /// A section with the same kind of thing for every judge, each under its name where there are several.
 fn each(
-    report: &Report,
+    report: &ReportData,
     [id, title]: [&'static str; 2],
-    of: impl Fn(&mut Section, &Judged),
-) -> Section {
-    let mut section = Section::new(id, title);
+    of: impl Fn(&mut ReportSection, &JudgeReport),
+) -> ReportSection {
+    let mut section = ReportSection::new(id, title);
     for judge in &report.judges {
         if report.several() {
-            section.blocks.push(Block::Judge(judge.name.clone()));
+            section.blocks.push(SectionBlock::Judge(judge.name.clone()));
         }
         of(&mut section, judge);
     }
     section
 }
 
-fn method(report: &Report) -> Section {
-    let mut section = Section::new("method", "How this was made");
-    let mut grid = Grid::new(["judge", "hash", "records"]);
+fn method(report: &ReportData) -> ReportSection {
+    let mut section = ReportSection::new("method", "How this was made");
+    let mut grid = Table::new(["judge", "hash", "records"]);
     for judge in &report.judges {
         grid.row([&judge.name, &judge.judge, &judge.records]);
     }
-    section.tables([Part {
+    section.tables([TableSection {
         title: "judges".to_owned(),
         grid,
         notes: Vec::new(),

@@ -1,32 +1,32 @@
 //! The models: ranks, mean scores and how the scores are distributed.
 
-use super::super::figures::Report;
 use super::super::histogram::BINS;
-use super::super::judged::Judged;
 use super::super::scores::{MeanScore, ModelScores};
-use super::super::section::{Block, Section};
+use super::super::section::{ReportSection, SectionBlock};
 use super::each;
-use crate::analysis::agreement::Part;
+use crate::analysis::agreement::TableSection;
 use crate::analysis::calibration::of_means;
 use crate::analysis::ranking::RankedModel;
-use crate::data::labels::Target;
-use crate::support::chart::{Axis, Chart, Mark};
-use crate::support::terminal::grid::Grid;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::data::labels::ScoreTarget;
+use crate::support::chart::{Axis, Chart, ChartMark};
+use crate::support::terminal::table::Table;
 
-pub(super) fn models(report: &Report) -> Section {
+pub(super) fn models(report: &ReportData) -> ReportSection {
     each(report, ["models", "Models"], |section, judge| {
         let Some(ranking) = &judge.ranking else {
             section.say("No pair has a verdict: there is nothing to rank.");
             return;
         };
         section.say(ranking.lead());
-        let mark = |m: &RankedModel| Mark {
+        let mark = |m: &RankedModel| ChartMark {
             label: m.model.clone(),
             value: m.win_rate,
             interval: m.win_rate_interval,
             second: false,
         };
-        let marks: Vec<Mark> = ranking.models.iter().map(mark).collect();
+        let marks: Vec<ChartMark> = ranking.models.iter().map(mark).collect();
         section.chart(Chart::forest(
             "Win rates, best model first",
             "Dots are the part of its pairs that a model won, a tie being half a win; lines are 95 % \
@@ -38,15 +38,15 @@ pub(super) fn models(report: &Report) -> Section {
     })
 }
 
-pub(super) fn scores(report: &Report) -> Section {
+pub(super) fn scores(report: &ReportData) -> ReportSection {
     each(report, ["scores", "Scores"], |section, judge| {
-        let mark = |m: &ModelScores| Mark {
+        let mark = |m: &ModelScores| ChartMark {
             label: m.model.clone(),
             value: m.on(report.target).and_then(|mean| mean.value),
             interval: m.on(report.target).and_then(|mean| mean.interval),
             second: false,
         };
-        let marks: Vec<Mark> = judge.models.iter().map(mark).collect();
+        let marks: Vec<ChartMark> = judge.models.iter().map(mark).collect();
         section.chart(Chart::forest(
             &format!("Mean scores on {}", report.target.key()),
             "Dots are mean scores from 0 to 5, lines their 95 % intervals. The next table has the numbers.",
@@ -55,7 +55,7 @@ pub(super) fn scores(report: &Report) -> Section {
         ));
         section.tables([means(judge)]);
         if let Some(calibrated) = &judge.calibrated {
-            section.tables([Part {
+            section.tables([TableSection {
                 title: "mean scores on the scale of people".to_owned(),
                 grid: of_means(calibrated),
                 notes: vec![
@@ -68,11 +68,11 @@ pub(super) fn scores(report: &Report) -> Section {
 }
 
 /// The means of all models on all targets, with a row for each target.
-fn means(judge: &Judged) -> Part {
+fn means(judge: &JudgeReport) -> TableSection {
     let mut head = vec!["mean of".to_owned()];
     head.extend(judge.models.iter().map(|m| m.model.clone()));
-    let mut grid = Grid::new(head);
-    for target in Target::all() {
+    let mut grid = Table::new(head);
+    for target in ScoreTarget::all() {
         let mut row = vec![name(target)];
         row.extend(judge.models.iter().map(|model| {
             let mean = model.on(target);
@@ -96,7 +96,7 @@ fn means(judge: &Judged) -> Part {
             .into_iter()
             .map(|reason| format!("undefined: {reason}")),
     );
-    Part {
+    TableSection {
         title: "mean scores".to_owned(),
         grid,
         notes,
@@ -104,15 +104,15 @@ fn means(judge: &Judged) -> Part {
 }
 
 /// A target as a person reads it; criteria stand under their aspect.
-fn name(target: Target) -> String {
+fn name(target: ScoreTarget) -> String {
     match target {
-        Target::Final => "Final score".to_owned(),
-        Target::Aspect(aspect) => aspect.name().to_owned(),
-        Target::Criterion(criterion) => format!("  {}", criterion.name()),
+        ScoreTarget::Final => "Final score".to_owned(),
+        ScoreTarget::Aspect(aspect) => aspect.name().to_owned(),
+        ScoreTarget::Criterion(criterion) => format!("  {}", criterion.name()),
     }
 }
 
-pub(super) fn distributions(report: &Report) -> Section {
+pub(super) fn distributions(report: &ReportData) -> ReportSection {
     each(
         report,
         ["distributions", "Distributions"],
@@ -133,14 +133,14 @@ pub(super) fn distributions(report: &Report) -> Section {
             });
             section
                 .blocks
-                .push(Block::Charts(title.clone(), bars.collect()));
+                .push(SectionBlock::Charts(title.clone(), bars.collect()));
             let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
-            let mut grid = Grid::new(std::iter::once("scores".to_owned()).chain(halves));
+            let mut grid = Table::new(std::iter::once("scores".to_owned()).chain(halves));
             for histogram in &judge.histograms {
                 let counts = histogram.counts.iter().map(ToString::to_string);
                 grid.row(std::iter::once(histogram.model.clone()).chain(counts));
             }
-            section.tables([Part {
+            section.tables([TableSection {
                 title,
                 grid,
                 notes: vec!["to the nearest half point".to_owned()],

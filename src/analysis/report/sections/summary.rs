@@ -1,17 +1,17 @@
 //! What a person wants to know first, in sentences.
 
-use super::super::figures::Report;
-use super::super::judged::Judged;
-use super::super::section::{Block, Section};
+use super::super::section::{ReportSection, SectionBlock};
 use super::each;
 use crate::analysis::agreement::{Agreement, Statistic};
-use crate::analysis::audit::Outcome;
+use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
-use crate::judging::summary::reason_name;
+use crate::analysis::report::judge_report::JudgeReport;
+use crate::analysis::report::report_data::ReportData;
+use crate::judging::run::summary::reason_name;
 use crate::statistics::Estimate;
 use crate::support::text::plural;
 
-pub(super) fn summary(report: &Report) -> Section {
+pub(super) fn summary(report: &ReportData) -> ReportSection {
     each(report, ["summary", "Summary"], |section, judge| {
         let counts = &judge.counts;
         section.say(format!(
@@ -24,11 +24,11 @@ pub(super) fn summary(report: &Report) -> Section {
         let mut findings = vec![("models".to_owned(), leader(judge.ranking.as_ref()))];
         findings.push(("labels".to_owned(), labels(judge.agreement.as_ref())));
         let leanings = judge.leanings.iter();
-        for found in leanings.filter(|found| found.outcome != Outcome::NotRun) {
+        for found in leanings.filter(|found| found.outcome != FindingOutcome::NotRun) {
             findings.push((found.probe.key().to_owned(), found.told()));
         }
         findings.push(("no verdict".to_owned(), unscored(judge)));
-        section.blocks.push(Block::Findings(findings));
+        section.blocks.push(SectionBlock::Findings(findings));
     })
 }
 
@@ -98,7 +98,7 @@ fn labels(agreement: Option<&Agreement>) -> String {
     )
 }
 
-fn unscored(judge: &Judged) -> String {
+fn unscored(judge: &JudgeReport) -> String {
     let counts = &judge.counts;
     let all = counts.all_unscored();
     if all == 0 {

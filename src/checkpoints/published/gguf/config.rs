@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use candle::Tensor;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::decoder::{Family, decoder as described};
-use super::super::fields::Fields;
+use super::super::decoder::{DecoderFamily, decoder as described};
 use crate::checkpoints::gguf::{Header, Value};
+use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Keys of the metadata that mean what a field of a `config.json` means, and whether they have to be
 /// there.
@@ -89,15 +89,15 @@ pub(super) fn decoder(
         "tie_word_embeddings".to_owned(),
         json!(!has("output.weight")),
     );
-    let family = Family::of(architecture)?;
-    let mut fields = Fields::new("", fields);
+    let family = DecoderFamily::of(architecture)?;
+    let mut fields = ConfigFields::new("", fields);
     for name in ["expert_count", "expert_used_count"] {
         fields.only(&format!("{prefix}{name}"), 0)?;
     }
     fields.only(&format!("{prefix}attention.causal"), true)?;
     let mut config = described(&mut fields, family)?;
     fields.finish(ignored)?;
-    if family == Family::Llama {
+    if family == DecoderFamily::Llama {
         config.attention_bias = has("blk.0.attn_q.bias");
         config.output_bias = has("blk.0.attn_output.bias");
     }

@@ -1,7 +1,7 @@
 //! A language model in one GGUF file: configuration, tokenizer and weights.
 
 mod config;
-mod names;
+mod tensor_names;
 mod tokenizer;
 
 #[cfg(test)]
@@ -14,11 +14,12 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
-use super::{Source, names as published};
+use super::CheckpointSource;
 use crate::checkpoints::gguf;
-use crate::checkpoints::gguf::{Header, Place};
+use crate::checkpoints::gguf::{Header, TensorPlacement};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};
-use crate::checkpoints::store::weights::{Checkpoint, Library};
+use crate::checkpoints::published::tensor_names as published;
+use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::digest::Digest;
 
 /// The dialogue of a model of which nobody says how it is spoken to, as for other checkpoints of
@@ -26,7 +27,11 @@ use crate::support::digest::Digest;
 const DIALOGUE: &str = "plain";
 
 /// Reads the file of a source.
-pub(super) fn load(source: &Source, name: &str, library: &mut Library) -> Result<Member> {
+pub(super) fn load(
+    source: &CheckpointSource,
+    name: &str,
+    library: &mut WeightFiles,
+) -> Result<Member> {
     let path = source.folder.as_path();
     let header = gguf::header(path)?;
     let architecture = config::architecture(&header)?;
@@ -34,15 +39,19 @@ pub(super) fn load(source: &Source, name: &str, library: &mut Library) -> Result
     let file = path.display().to_string();
     let tokenizer = member_tokenizer(&header, decoder.vocab_size, file.clone())?;
     let opened = library.of_gguf(path, |info| {
-        Ok(Place {
-            name: names::ours(&info.name),
-            heads: names::rearranged(&info.name, architecture, &decoder),
+        Ok(TensorPlacement {
+            name: crate::checkpoints::published::gguf::tensor_names::ours(&info.name),
+            heads: crate::checkpoints::published::gguf::tensor_names::rearranged(
+                &info.name,
+                architecture,
+                &decoder,
+            ),
         })
     })?;
     let mut weights = Checkpoint::of_member(name);
     let mut factors = None;
     for (tensor, stored) in &opened.1 {
-        if tensor == names::ROPE_FACTORS {
+        if tensor == crate::checkpoints::published::gguf::tensor_names::ROPE_FACTORS {
             factors = Some(stored.values.clone());
         } else {
             weights.add(tensor, stored.clone())?;

@@ -12,9 +12,9 @@ use super::tokenizer;
 use crate::checkpoints::gguf;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::member::Member;
-use crate::checkpoints::published::Source;
+use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::published::tests::{assert_near, greedy, numbers};
-use crate::checkpoints::store::weights::Library;
+use crate::checkpoints::store::weight_files::WeightFiles;
 
 const FILES: [&str; 4] = ["llama-f16", "llama-k", "llama-q8_0", "qwen2-k"];
 
@@ -24,8 +24,11 @@ fn golden(name: &str) -> PathBuf {
 }
 
 fn member(name: &str) -> Member {
-    let source = Source::plain(golden(&format!("{name}.gguf")));
-    let mut library = Library::new(&crate::support::device::Place::cpu(), Downloads::default());
+    let source = CheckpointSource::plain(golden(&format!("{name}.gguf")));
+    let mut library = WeightFiles::new(
+        &crate::support::device::Placement::cpu(),
+        Downloads::default(),
+    );
     source.load("conclusion", &mut library).unwrap()
 }
 

@@ -12,7 +12,7 @@ use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::tokenizer::SplitDelimiterBehavior;
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::super::sentencepiece::{CONTROL, Model, USER};
+use super::super::sentencepiece::{CONTROL, SentencePieceModel, USER};
 use crate::checkpoints::gguf::Header;
 
 /// Longest token in bytes; the longest of known vocabularies are runs of some hundred spaces.
@@ -28,7 +28,7 @@ const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// What the name of a way to cut texts stands for.
-struct Manner {
+struct PreTokenizerStyle {
     /// How a text is cut into words; as GPT-2 does where absent.
     words: Option<&'static str>,
     /// Whether composed letters are made of those that are not.
@@ -40,7 +40,7 @@ struct Manner {
 }
 
 /// What the metadata says of the vocabulary.
-struct Tokens<'a> {
+struct GgufVocabulary<'a> {
     texts: Vec<&'a str>,
     kinds: Vec<u64>,
 }
@@ -57,15 +57,15 @@ fn unsaid(key: &str) -> String {
 pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
     let kind = header.text("tokenizer.ggml.model")?;
     match kind.with_context(|| unsaid("tokenizer.ggml.model"))? {
-        "llama" => pieces(header, &Tokens::read(header, most)?),
-        "gpt2" => bytes(header, &Tokens::read(header, most)?),
+        "llama" => pieces(header, &GgufVocabulary::read(header, most)?),
+        "gpt2" => bytes(header, &GgufVocabulary::read(header, most)?),
         other => bail!(
             "tokenizer.ggml.model is `{other}`, which is not supported\nhint: llama and gpt2 are"
         ),
     }
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> GgufVocabulary<'a> {
     fn read(header: &'a Header, most: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
         let list = header.list(key)?;
@@ -105,7 +105,7 @@ impl<'a> Tokens<'a> {
 }
 
 /// A `SentencePiece` model.
-fn pieces(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
+fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
     let scores = header.list(key)?;
     let scores = scores.with_context(|| unsaid(key))?;
@@ -119,7 +119,7 @@ fn pieces(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
     }
     let texts = tokens.texts.iter().map(|text| (*text).to_owned());
     let pieces = texts.zip(tokens.kinds.iter().copied()).collect();
-    let mut model = Model::of_gguf(pieces, scores);
+    let mut model = SentencePieceModel::of_gguf(pieces, scores);
     if let Some((id, _)) = tokens.named(header, "tokenizer.ggml.unknown_token_id")? {
         model.unknown = id as usize;
     }
@@ -134,10 +134,10 @@ fn pieces(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
 }
 
 /// Pairs of bytes.
-fn bytes(header: &Header, tokens: &Tokens) -> Result<Tokenizer> {
+fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let name = header.text("tokenizer.ggml.pre")?;
-    let manner = Manner::named(name.with_context(|| unsaid("tokenizer.ggml.pre"))?)?;
+    let manner = PreTokenizerStyle::named(name.with_context(|| unsaid("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
     let vocabulary: Vocab = ids.map(|(text, id)| ((*text).to_owned(), id)).collect();
     let bpe = BPE::builder()
@@ -199,7 +199,7 @@ fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
     pairs.collect()
 }
 
-impl Manner {
+impl PreTokenizerStyle {
     /// The manner of a name that llama.cpp gives (`tokenizer_pre` in its `llama-vocab.cpp`).
     fn named(name: &str) -> Result<Self> {
         let llama3 = Self {

@@ -8,9 +8,9 @@ use tokenizers::normalizers::Precompiled;
 
 /// A unit of the array (`darts_clone`, `DoubleArrayUnit`).
 #[derive(Clone, Copy)]
-struct Unit(u32);
+struct TrieUnit(u32);
 
-impl Unit {
+impl TrieUnit {
     fn has_leaf(self) -> bool {
         self.0 >> 8 & 1 == 1
     }
@@ -38,9 +38,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
     let size = u32::from_le_bytes(*size) as usize;
     let (units, texts) = rest.split_at_checked(size).ok_or_else(cut_off)?;
     let (units, odd) = units.as_chunks::<4>();
-    let units: Vec<Unit> = units
+    let units: Vec<TrieUnit> = units
         .iter()
-        .map(|bytes| Unit(u32::from_le_bytes(*bytes)))
+        .map(|bytes| TrieUnit(u32::from_le_bytes(*bytes)))
         .collect();
     let Ok(texts) = std::str::from_utf8(texts) else {
         bail!("its texts are not UTF-8");
@@ -52,7 +52,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
 }
 
 /// Whether every unit that a text can lead to is there, and every leaf stands before a letter.
-fn leads_inside(units: &[Unit], texts: &str) -> bool {
+fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
     let mut seen = vec![false; units.len()];
     let mut ahead = vec![0];
     while let Some(place) = ahead.pop() {

@@ -34,7 +34,7 @@ const NEVER: f64 = -1e6;
 
 /// How a model writes the space between words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spaces {
+enum SpaceStyle {
     /// As a letter at the beginning of a word.
     Letters,
     /// As it is, or at the end of a word.
@@ -42,12 +42,12 @@ enum Spaces {
 }
 
 /// A piece and its kind.
-type Piece = (String, u64);
+type VocabularyPiece = (String, u64);
 
 /// What counts in a model's file.
-pub(super) struct Model {
+pub(super) struct SentencePieceModel {
     /// Its pieces and their kinds, by their ids.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<VocabularyPiece>,
     /// The score of each piece, the best being taken or joined first; where it is empty, the first is best.
     pub scores: Vec<f64>,
     /// The kind of model.
@@ -65,10 +65,10 @@ pub(super) struct Model {
     /// Whether it drops spaces at the ends and all but one between words.
     collapses: bool,
     /// How it writes the space between words.
-    spaces: Spaces,
+    spaces: SpaceStyle,
 }
 
-impl Default for Model {
+impl Default for SentencePieceModel {
     /// No pieces; all else as in a file that does not say it.
     fn default() -> Self {
         Self {
@@ -81,14 +81,14 @@ impl Default for Model {
             prefix: true,
             charsmap: Vec::new(),
             collapses: true,
-            spaces: Spaces::Letters,
+            spaces: SpaceStyle::Letters,
         }
     }
 }
 
 /// The tokenizer of a model's file. `start`: whether texts begin with the beginning-of-sequence token.
 pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
-    let model = Model::parse(bytes).context("it is not a SentencePiece model")?;
+    let model = SentencePieceModel::parse(bytes).context("it is not a SentencePiece model")?;
     let other = "hint: use a checkpoint that brings tokenizer.json";
     if !matches!(model.kind, LIKELIEST | PAIRS) {
         bail!(
@@ -96,13 +96,13 @@ pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
             model.kind
         );
     }
-    if model.spaces != Spaces::Letters {
+    if model.spaces != SpaceStyle::Letters {
         bail!("it writes spaces in a way that is not supported\n{other}");
     }
     model.tokenizer(start)
 }
 
-impl Model {
+impl SentencePieceModel {
     /// What a GGUF file says of such a model (llama.cpp's `llm_tokenizer_spm`): pairs, and spaces
     /// left as they are.
     pub(super) fn of_gguf(pieces: Vec<(String, u64)>, scores: Vec<f64>) -> Self {
@@ -164,7 +164,7 @@ impl Model {
 }
 
 /// Spaces in and out, and the control tokens.
-fn dress(tokenizer: &mut Tokenizer, model: &Model) -> Result<()> {
+fn dress(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let mut steps = Vec::new();
     if !model.charsmap.is_empty() {

@@ -2,24 +2,24 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::{Model, Piece, Spaces};
+use super::{SentencePieceModel, SpaceStyle, VocabularyPiece};
 
 /// Longest piece in bytes; `SentencePiece` makes none of more than 16 letters by itself.
 const LONGEST: usize = 4096;
 
-impl Model {
+impl SentencePieceModel {
     /// Reads a file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut model = Self::default();
         for field in Message(bytes) {
             match field? {
-                (1, Value::Bytes(bytes)) => {
+                (1, ProtoValue::Bytes(bytes)) => {
                     let (piece, score) = piece(bytes)?;
                     model.pieces.push(piece);
                     model.scores.push(f64::from(score));
                 }
-                (2, Value::Bytes(trainer)) => model.trainer(trainer)?,
-                (3, Value::Bytes(normalizer)) => model.normalizer(normalizer)?,
+                (2, ProtoValue::Bytes(trainer)) => model.trainer(trainer)?,
+                (3, ProtoValue::Bytes(normalizer)) => model.normalizer(normalizer)?,
                 _ => {}
             }
         }
@@ -32,12 +32,14 @@ impl Model {
     fn trainer(&mut self, bytes: &[u8]) -> Result<()> {
         for field in Message(bytes) {
             match field? {
-                (3, Value::Number(kind)) => self.kind = kind,
-                (24, Value::Number(1)) => self.spaces = Spaces::Otherwise,
-                (35, Value::Number(on)) => self.byte_fallback = on != 0,
-                (40, Value::Number(id)) => self.unknown = usize::try_from(id)?,
+                (3, ProtoValue::Number(kind)) => self.kind = kind,
+                (24, ProtoValue::Number(1)) => self.spaces = SpaceStyle::Otherwise,
+                (35, ProtoValue::Number(on)) => self.byte_fallback = on != 0,
+                (40, ProtoValue::Number(id)) => self.unknown = usize::try_from(id)?,
                 // A model without such a token says -1.
-                (41, Value::Number(id)) => self.start = usize::try_from(id).unwrap_or(usize::MAX),
+                (41, ProtoValue::Number(id)) => {
+                    self.start = usize::try_from(id).unwrap_or(usize::MAX)
+                }
                 _ => {}
             }
         }
@@ -47,10 +49,10 @@ impl Model {
     fn normalizer(&mut self, bytes: &[u8]) -> Result<()> {
         for field in Message(bytes) {
             match field? {
-                (2, Value::Bytes(charsmap)) => charsmap.clone_into(&mut self.charsmap),
-                (3, Value::Number(on)) => self.prefix = on != 0,
-                (4, Value::Number(on)) => self.collapses = on != 0,
-                (5, Value::Number(0)) => self.spaces = Spaces::Otherwise,
+                (2, ProtoValue::Bytes(charsmap)) => charsmap.clone_into(&mut self.charsmap),
+                (3, ProtoValue::Number(on)) => self.prefix = on != 0,
+                (4, ProtoValue::Number(on)) => self.collapses = on != 0,
+                (5, ProtoValue::Number(0)) => self.spaces = SpaceStyle::Otherwise,
                 _ => {}
             }
         }
@@ -59,16 +61,16 @@ impl Model {
 }
 
 /// A piece with its kind, and its score.
-fn piece(bytes: &[u8]) -> Result<(Piece, f32)> {
+fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
     let (mut piece, mut score) = ((String::new(), 1), 0.0);
     for field in Message(bytes) {
         match field? {
-            (1, Value::Bytes(text)) if text.len() > LONGEST => {
+            (1, ProtoValue::Bytes(text)) if text.len() > LONGEST => {
                 bail!("it holds a piece of {} bytes", text.len())
             }
-            (1, Value::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
-            (2, Value::Real(value)) => score = value,
-            (3, Value::Number(kind)) => piece.1 = kind,
+            (1, ProtoValue::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
+            (2, ProtoValue::Real(value)) => score = value,
+            (3, ProtoValue::Number(kind)) => piece.1 = kind,
             _ => {}
         }
     }
@@ -81,7 +83,7 @@ fn piece(bytes: &[u8]) -> Result<(Piece, f32)> {
 /// A protocol buffer's message, field by field.
 struct Message<'a>(&'a [u8]);
 
-enum Value<'a> {
+enum ProtoValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
     Real(f32),
@@ -109,19 +111,19 @@ impl<'a> Message<'a> {
         Ok(taken)
     }
 
-    fn field(&mut self) -> Result<(u64, Value<'a>)> {
+    fn field(&mut self) -> Result<(u64, ProtoValue<'a>)> {
         let tag = self.number()?;
         let value = match tag & 7 {
-            0 => Value::Number(self.number()?),
+            0 => ProtoValue::Number(self.number()?),
             1 => {
                 self.take(8)?;
-                Value::Other
+                ProtoValue::Other
             }
             2 => {
                 let n = self.number()?;
-                Value::Bytes(self.take(n)?)
+                ProtoValue::Bytes(self.take(n)?)
             }
-            5 => Value::Real(f32::from_le_bytes(self.take(4)?.try_into()?)),
+            5 => ProtoValue::Real(f32::from_le_bytes(self.take(4)?.try_into()?)),
             kind => bail!("a field of the unknown kind {kind}"),
         };
         Ok((tag >> 3, value))
@@ -129,7 +131,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Iterator for Message<'a> {
-    type Item = Result<(u64, Value<'a>)>;
+    type Item = Result<(u64, ProtoValue<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {

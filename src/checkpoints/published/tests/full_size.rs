@@ -6,10 +6,10 @@ use std::process::Command;
 
 use candle::{DType, Device, Tensor};
 
-use super::places::logits;
 use super::{distance, golden, looked, member_of, numbers};
-use crate::support::device::Place;
-use crate::training::encoders::memory::{forget_peak, peak};
+use crate::checkpoints::published::tests::devices::logits;
+use crate::support::device::Placement;
+use crate::training::encoders::peak_memory::{forget_peak, peak};
 
 /// Runs the script, and gives what it prints.
 fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
@@ -50,9 +50,9 @@ fn a_llava_of_full_size_is_that_of_the_reference() {
         (DType::BF16, 5e-2, &peaks[1]),
     ] {
         forget_peak();
-        let place = Place {
+        let place = Placement {
             dtype,
-            ..Place::cpu()
+            ..Placement::cpu()
         };
         let member = member_of(folder.to_owned(), &place);
         let (image, trunk, head) = looked(&member, &wide["pixel_values"]);

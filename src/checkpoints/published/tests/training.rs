@@ -14,8 +14,8 @@ use candle::{Device, Tensor};
 
 use super::{assert_near, expected, golden, member, numbers};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferencePlan, drawn, read};
-use crate::training::{PairWriter, Reward as Rewarded};
+use crate::training::preferences::data::{Negative, PreferenceFolderConfig, drawn, read};
+use crate::training::{FileSequenceBuilder, RewardTokenRole as Rewarded};
 
 pub(super) const LOSS: PreferenceLoss = PreferenceLoss {
     beta: 0.3,
@@ -297,7 +297,7 @@ fn plain_tokenizer() -> TextTokenizer {
 #[test]
 fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = PreferencePlan {
+    let plan = PreferenceFolderConfig {
         out: dir.path().join("pairs"),
         n: 2,
         seed: 3,
@@ -307,7 +307,7 @@ fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
     };
     drawn(&plan, &Interrupt::default()).unwrap();
     let (written, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
-    let writer = PairWriter {
+    let writer = FileSequenceBuilder {
         tokenizer: &plain_tokenizer(),
         processor: &member("llava").sight.unwrap().processor,
         image_tokens: IMAGE_TOKENS,

@@ -1,7 +1,7 @@
 //! `acem3 judge`: a folder of images, questions and answers in, verdicts out.
 
-mod ending;
-mod notes;
+mod exit;
+mod warnings;
 
 use std::fs;
 use std::time::Instant;
@@ -11,19 +11,19 @@ use anyhow::bail;
 
 use crate::cli::args::JudgeArgs;
 use crate::data::cases;
-use crate::data::cases::Source;
+use crate::data::cases::CaseSource;
 use crate::support::terminal::verbosity::Verbosity;
 
-use crate::cli::commands::seat::load_judge;
-use crate::data::images::Images;
+use crate::cli::commands::load_judge::load_judge;
+use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
-use crate::judging::run::aside::ASIDE;
 use crate::judging::run::journal::Journal;
-use crate::judging::run::manifest::{Manifest, SourceStamp};
+use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::output::{abandon, holds_records};
+use crate::judging::run::summary::Summary;
+use crate::judging::run::superseded::ASIDE;
 use crate::judging::run::tally::Tally;
-use crate::judging::run::{Plan, Run};
-use crate::judging::summary::Summary;
+use crate::judging::run::{Run, RunConfig};
 use crate::support::files::folder::{make, unused};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
     let mut manifest = Manifest::begin(
-        SourceStamp::of(&args.source.path, source.kind),
+        SourceInfo::of(&args.source.path, source.kind),
         judge.as_ref(),
     );
     manifest.hub = hub;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     if journal.torn() > 0 {
         progress.note("the last record was torn by an earlier end of the program; it is made anew");
     }
-    let sitting = Sitting {
+    let sitting = JudgeRun {
         args,
         source,
         judge,
@@ -68,9 +68,9 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 }
 
 /// A run from its first case to its last word.
-struct Sitting<'a> {
+struct JudgeRun<'a> {
     args: &'a JudgeArgs,
-    source: Source,
+    source: CaseSource,
     judge: Box<dyn Judge>,
     journal: Journal,
     manifest: Manifest,
@@ -78,11 +78,11 @@ struct Sitting<'a> {
     start: Instant,
 }
 
-impl Sitting<'_> {
+impl JudgeRun<'_> {
     /// Judges all cases and ends the run. `there` says whether its folder was there before it.
     fn hold(mut self, there: bool) -> anyhow::Result<Exit> {
         let args = self.args;
-        notes::before(&self.progress, &self.source, args);
+        crate::cli::commands::judge::warnings::before(&self.progress, &self.source, args);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
@@ -105,21 +105,28 @@ impl Sitting<'_> {
         }
         self.tell(&tally, seconds);
         let records = self.journal.path();
-        ending::print(args, &Summary::of(&tally, self.judge.name(), records))?;
-        Ok(ending::exit(args, &tally.counts, &self.progress))
+        crate::cli::commands::judge::exit::print(
+            args,
+            &Summary::of(&tally, self.judge.name(), records),
+        )?;
+        Ok(crate::cli::commands::judge::exit::exit(
+            args,
+            &tally.counts,
+            &self.progress,
+        ))
     }
 
     /// Whether the run went through all cases, or why it could not; and what it counted.
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
-        let plan = Plan {
+        let plan = RunConfig {
             batch_size: args.seat.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
             root: cases::root(&args.source.path),
         };
-        let images = Images::new(plan.root.clone(), Limits::default());
+        let images = ImageReader::new(plan.root.clone(), Limits::default());
         let images = images.viewed(args.source.view.view());
         let mut run = Run::new(
             self.judge.as_mut(),
@@ -133,8 +140,8 @@ impl Sitting<'_> {
         self.progress.end();
         let outcome = match outcome {
             Ok(true) => {
-                notes::after(&self.progress, &self.source, args);
-                ending::check_any(args, &tally).map(|()| true)
+                crate::cli::commands::judge::warnings::after(&self.progress, &self.source, args);
+                crate::cli::commands::judge::exit::check_any(args, &tally).map(|()| true)
             }
             other => other,
         };

@@ -9,7 +9,7 @@ mod texture;
 
 use image::RgbImage;
 
-use super::scene::{Kind, Lesion, SIDE, Scene, Tone};
+use super::scene::{Lesion, LesionTone, PhantomKind, SIDE, Scene};
 use texture::{Noise, Texture};
 
 /// Pixels in a row, as an index.
@@ -22,10 +22,10 @@ type Canvas = Vec<[f32; 3]>;
 pub fn draw(scene: &Scene) -> RgbImage {
     let mut noise = Noise::new(scene.frame.grain);
     let mut canvas = match scene.kind {
-        Kind::Ct => slice::ct(&scene.frame, &mut noise),
-        Kind::Mri => slice::mri(&scene.frame, &mut noise),
-        Kind::Radiograph => slice::radiograph(&scene.frame, &mut noise),
-        Kind::Histology => histology::tissue(scene, &mut noise),
+        PhantomKind::Ct => slice::ct(&scene.frame, &mut noise),
+        PhantomKind::Mri => slice::mri(&scene.frame, &mut noise),
+        PhantomKind::Radiograph => slice::radiograph(&scene.frame, &mut noise),
+        PhantomKind::Histology => histology::tissue(scene, &mut noise),
     };
     let edge = Texture::new(&mut noise, 5);
     for lesion in &scene.lesions {
@@ -37,8 +37,8 @@ pub fn draw(scene: &Scene) -> RgbImage {
 
 /// The colour of one lesion.
 fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
-    let bright = scene.tone == Some(Tone::Bright);
-    if scene.kind == Kind::Histology {
+    let bright = scene.tone == Some(LesionTone::Bright);
+    if scene.kind == PhantomKind::Histology {
         let shift = noise.spread(8.0);
         return if bright {
             [250.0, 246.0 + shift, 222.0 + shift]
@@ -75,7 +75,7 @@ fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture)
 /// Applies exposure and noise and rounds to bytes.
 fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     let (gain, lift) = (scene.frame.gain, scene.frame.lift);
-    let colour = scene.kind == Kind::Histology;
+    let colour = scene.kind == PhantomKind::Histology;
     // Colour slides are lit evenly and are less noisy than grey images.
     let (gain, lift, grain) = if colour {
         (1.0, lift * 0.7, 5.0)

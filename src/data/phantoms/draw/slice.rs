@@ -2,12 +2,12 @@
 
 use super::texture::{Noise, Texture};
 use super::{Canvas, N, ramp};
-use crate::data::phantoms::scene::Frame;
+use crate::data::phantoms::scene::BodyFrame;
 
 /// Fills a canvas from a grey value per pixel.
 /// `shade` receives the pixel in the body's own axes and the two textures' values there.
 fn grey(
-    frame: &Frame,
+    frame: &BodyFrame,
     textures: [&Texture; 2],
     mut shade: impl FnMut((f32, f32), f32, f32) -> f32,
 ) -> Canvas {
@@ -19,13 +19,13 @@ fn grey(
 }
 
 /// Pixels from the body's edge inwards; negative outside.
-fn depth(frame: &Frame, u: f32, v: f32) -> f32 {
+fn depth(frame: &BodyFrame, u: f32, v: f32) -> f32 {
     let (p, q) = (u / frame.axes.0, v / frame.axes.1);
     (1.0 - (p * p + q * q).sqrt()) * frame.axes.0.min(frame.axes.1)
 }
 
 /// An axial slice: a bright ring around mildly mottled tissue, on a table line.
-pub(super) fn ct(frame: &Frame, noise: &mut Noise) -> Canvas {
+pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (organs, fine) = (Texture::new(noise, 22), Texture::new(noise, 6));
     let wall = noise.between(3.5, 5.5);
     let tissue = noise.between(112.0, 130.0);
@@ -41,7 +41,7 @@ pub(super) fn ct(frame: &Frame, noise: &mut Noise) -> Canvas {
 }
 
 /// A brain-like slice: thin skull, folded grey tissue, two slit ventricles, dark ground.
-pub(super) fn mri(frame: &Frame, noise: &mut Noise) -> Canvas {
+pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (folds, bulk) = (Texture::new(noise, 7), Texture::new(noise, 20));
     let tissue = noise.between(116.0, 132.0);
     let slit = noise.between(13.0, 18.0);
@@ -66,7 +66,7 @@ pub(super) fn mri(frame: &Frame, noise: &mut Noise) -> Canvas {
 }
 
 /// A chest-like projection: dark lungs crossed by faint ribs, a bright mediastinum between.
-pub(super) fn radiograph(frame: &Frame, noise: &mut Noise) -> Canvas {
+pub(super) fn radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (soft, haze) = (Texture::new(noise, 18), Texture::new(noise, 16));
     let lung = frame.lung();
     let air = noise.between(84.0, 98.0);

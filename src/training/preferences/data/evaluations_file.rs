@@ -6,12 +6,12 @@ use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::line::{image, member, prompt, read_lines};
 use crate::support::digest::Digest;
+use crate::training::preferences::data::jsonl_line::{image, member, prompt, read_lines};
 
 /// A prompt with the evaluation that follows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
+pub struct EvaluationExample {
     /// The line it stands in, counted from one.
     pub line: usize,
     /// The place of the member that learns from it; every member where `None`.
@@ -28,7 +28,7 @@ pub struct Evaluation {
 
 /// A line of the file. Other fields are somebody's notes.
 #[derive(Deserialize)]
-struct Line {
+struct EvaluationLine {
     prompt: String,
     #[serde(alias = "chosen")]
     completion: String,
@@ -44,7 +44,7 @@ struct Line {
 /// # Errors
 /// Name the file and the line: not the form, an image too many or too few, an unknown member, a quality
 /// that is no number.
-pub fn evaluations(path: &Path) -> Result<(Vec<Evaluation>, Digest)> {
+pub fn evaluations(path: &Path) -> Result<(Vec<EvaluationExample>, Digest)> {
     read_lines(path, "evaluation", evaluation)
 }
 
@@ -59,8 +59,8 @@ fn beyond(text: &str) -> Option<f64> {
     numbers.find(|score| !(0.0..=5.0).contains(score))
 }
 
-fn evaluation(line: &str, number: usize, base: &Path) -> Result<Evaluation> {
-    let line: Line = serde_json::from_str(line).context(
+fn evaluation(line: &str, number: usize, base: &Path) -> Result<EvaluationExample> {
+    let line: EvaluationLine = serde_json::from_str(line).context(
         "it is no evaluation\n\
          hint: `prompt` and `completion` are texts, not lists of messages; `images` names files",
     )?;
@@ -74,7 +74,7 @@ fn evaluation(line: &str, number: usize, base: &Path) -> Result<Evaluation> {
     if line.quality.is_some_and(|quality| !quality.is_finite()) {
         bail!("`quality` is no finite number");
     }
-    Ok(Evaluation {
+    Ok(EvaluationExample {
         line: number,
         member: member(line.member)?,
         prompt: pieces,

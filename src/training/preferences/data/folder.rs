@@ -11,10 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
 use super::REWARD_TOKENS;
-use super::negative::{Negative, Ratings, negative};
-use crate::checkpoints::panel::recipe::MEMBERS;
+use super::negative::{EvaluationRatings, Negative, negative};
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::{list, make};
-use crate::support::files::whole_file;
 
 pub(super) const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
@@ -26,7 +26,7 @@ const SEED: u64 = 0x5eed_0fba_d000;
 
 /// What to write.
 #[derive(Clone, Debug)]
-pub struct PreferencePlan {
+pub struct PreferenceFolderConfig {
     /// The folder.
     pub out: PathBuf,
     /// How many phantoms; each gives a preference for each member.
@@ -43,7 +43,7 @@ pub struct PreferencePlan {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCounts {
     /// Preferences.
     pub pairs: u64,
     /// Evaluations that none of the ways makes worse.
@@ -60,7 +60,7 @@ pub(crate) fn prompt_text(pieces: &[Piece]) -> String {
 }
 
 /// A right evaluation.
-pub(super) struct Positive {
+pub(super) struct ChosenEvaluation {
     /// What the pair is called.
     pub(super) id: String,
     /// The place of the member that writes it.
@@ -72,19 +72,19 @@ pub(super) struct Positive {
     /// Its form.
     pub(super) format: Format,
     /// What it says.
-    pub(super) right: Ratings,
+    pub(super) right: EvaluationRatings,
 }
 
 /// The pairs of a folder on their way to it.
-pub(super) struct Pairs<'a> {
-    plan: &'a PreferencePlan,
+pub(super) struct PreferenceFolder<'a> {
+    plan: &'a PreferenceFolderConfig,
     lines: String,
-    written: Written,
+    written: WrittenCounts,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> PreferenceFolder<'a> {
     /// Makes room for them.
-    pub(super) fn begin(plan: &'a PreferencePlan) -> Result<Self> {
+    pub(super) fn begin(plan: &'a PreferenceFolderConfig) -> Result<Self> {
         if plan.ways.is_empty() {
             bail!("no --negatives: nothing would be worse\nhint: leave it out for all ways");
         }
@@ -92,16 +92,16 @@ impl<'a> Pairs<'a> {
         Ok(Self {
             plan,
             lines: String::new(),
-            written: Written::default(),
+            written: WrittenCounts::default(),
         })
     }
 
     /// Sets an evaluation beside a worse one, where any of the ways makes it worse; `number` tells its dice from those of
     /// others.
-    pub(super) fn add(&mut self, positive: &Positive, number: u64) -> Result<()> {
+    pub(super) fn add(&mut self, positive: &ChosenEvaluation, number: u64) -> Result<()> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.plan.seed.wrapping_add(SEED));
         rng.set_stream(number);
-        let Positive { format, right, .. } = positive;
+        let ChosenEvaluation { format, right, .. } = positive;
         let Some((wrong, ways)) = negative(&self.plan.ways, right, &mut rng) else {
             self.written.left_out += 1;
             return Ok(());
@@ -128,8 +128,8 @@ impl<'a> Pairs<'a> {
     }
 
     /// Writes them, last and whole: where the file is, the images are.
-    pub(super) fn finish(self) -> Result<Written> {
-        whole_file::write(&self.plan.out.join(FILE), self.lines.as_bytes())?;
+    pub(super) fn finish(self) -> Result<WrittenCounts> {
+        atomic_file::write(&self.plan.out.join(FILE), self.lines.as_bytes())?;
         Ok(self.written)
     }
 }
@@ -164,5 +164,5 @@ fn make_room(out: &Path) -> Result<()> {
     }
     make(&images)?;
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
-    whole_file::write(&out.join(FILE), b"")
+    atomic_file::write(&out.join(FILE), b"")
 }

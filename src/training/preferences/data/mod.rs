@@ -1,25 +1,25 @@
 //! Preferences to train on: right evaluations, each beside a worse one.
 
-mod drawn;
+mod evaluation_preferences;
 mod evaluations_file;
 mod folder;
-mod given;
-mod line;
+mod jsonl_line;
 mod negative;
-mod pairs_file;
+mod phantom_preferences;
+mod preferences_file;
 mod quality;
 mod rated_file;
 
-pub use drawn::drawn;
-pub use evaluations_file::{Evaluation, evaluations};
+pub use crate::training::preferences::data::evaluation_preferences::given;
+pub(crate) use crate::training::preferences::data::jsonl_line::{numbered, there};
+pub use crate::training::preferences::data::phantom_preferences::drawn;
+pub use crate::training::preferences::data::preferences_file::{PreferencePair, read};
+pub use evaluations_file::{EvaluationExample, evaluations};
 pub(crate) use folder::{IMAGE, prompt_text};
-pub use folder::{PreferencePlan, Written};
-pub use given::given;
-pub(crate) use line::{numbered, there};
+pub use folder::{PreferenceFolderConfig, WrittenCounts};
 pub use negative::Negative;
-pub(crate) use negative::{Ratings, negative};
-pub use pairs_file::{PreferencePair, read};
-pub use quality::{Quality, rate};
+pub(crate) use negative::{EvaluationRatings, negative};
+pub use quality::{QualityReport, rate};
 pub(crate) use rated_file::whole_images;
 pub use rated_file::write_rated;
 

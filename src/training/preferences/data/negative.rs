@@ -7,10 +7,10 @@ use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::data::phantoms::style::{SHOWN, found};
+use crate::data::phantoms::response_writer::{SHOWN, found};
 
 /// An analysis and a score for each criterion of the first response, then of the second.
-pub(crate) type Ratings = Vec<(String, u8)>;
+pub(crate) type EvaluationRatings = Vec<(String, u8)>;
 
 /// What is done to an evaluation to make it wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
@@ -60,7 +60,7 @@ impl Negative {
     }
 
     /// A worse evaluation, or none where this way changes nothing.
-    fn of(self, ratings: &Ratings, rng: &mut ChaCha8Rng) -> Option<Ratings> {
+    fn of(self, ratings: &EvaluationRatings, rng: &mut ChaCha8Rng) -> Option<EvaluationRatings> {
         let half = ratings.len() / 2;
         let mut worse = ratings.clone();
         let (first, second) = worse.split_at_mut(half);
@@ -106,9 +106,9 @@ impl Negative {
 /// makes one that is different and well formed.
 pub(crate) fn negative(
     ways: &[Negative],
-    ratings: &Ratings,
+    ratings: &EvaluationRatings,
     rng: &mut ChaCha8Rng,
-) -> Option<(Ratings, Vec<Negative>)> {
+) -> Option<(EvaluationRatings, Vec<Negative>)> {
     for _ in 0..DRAWS {
         let way = *ways.choose(rng)?;
         let Some(mut worse) = way.of(ratings, rng) else {
@@ -132,7 +132,7 @@ pub(crate) fn negative(
 
 /// Whether an evaluation could have been written by an expert: every analysis is a line with words,
 /// every score one of 0 to 5.
-fn is_well_formed(ratings: &Ratings) -> bool {
+fn is_well_formed(ratings: &EvaluationRatings) -> bool {
     let line = |text: &str| !text.trim().is_empty() && !text.contains(['\n', '\r']);
     ratings.len().is_multiple_of(2)
         && ratings
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn ratings() -> Ratings {
+    fn ratings() -> EvaluationRatings {
         let finding = "Claims left; the image shows right: they differ.";
         [
             (finding, 1),
@@ -175,7 +175,7 @@ mod tests {
         .into()
     }
 
-    fn made(way: Negative, draws: u64) -> Vec<Ratings> {
+    fn made(way: Negative, draws: u64) -> Vec<EvaluationRatings> {
         let draw = |seed| way.of(&ratings(), &mut ChaCha8Rng::seed_from_u64(seed));
         (0..draws).filter_map(draw).collect()
     }
@@ -202,7 +202,7 @@ mod tests {
             assert!(is_well_formed(&worse));
         }
         // What is best in all can lose alone.
-        let best: Ratings = ratings().into_iter().map(|(text, _)| (text, 5)).collect();
+        let best: EvaluationRatings = ratings().into_iter().map(|(text, _)| (text, 5)).collect();
         let worse = Negative::ScoreAddition.of(&best, &mut ChaCha8Rng::seed_from_u64(1));
         let fallen = worse
             .unwrap()
@@ -235,7 +235,7 @@ mod tests {
         }
         assert_eq!(kinds.len(), 4);
         // Two equal perfect evaluations have nothing to swap.
-        let even: Ratings = vec![("Safe.".to_owned(), 5); 2];
+        let even: EvaluationRatings = vec![("Safe.".to_owned(), 5); 2];
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         assert_eq!(negative(&[Negative::ScoreSwap], &even, &mut rng), None);
         assert!(negative(&[Negative::ScoreAddition], &even, &mut rng).is_some());

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use acem3_experts::prompt::Piece;
 use anyhow::{Result, bail};
 
-use super::evaluations_file::Evaluation;
+use super::evaluations_file::EvaluationExample;
 use crate::statistics::{
-    Bootstrap, Clusters, Estimate, Logistic, Observation, mean, share_interval,
+    Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, share_interval,
 };
 
 /// So many rated evaluations are wanted at least.
@@ -24,7 +24,7 @@ const RIDGE: f64 = 1.0;
 
 /// What was found of evaluations.
 #[derive(Clone, Debug)]
-pub struct Quality {
+pub struct QualityReport {
     /// The chance of each to be of the better half, 0 to 1; of rated ones, by what the other folds teach.
     pub chances: Vec<f64>,
     /// How many were rated.
@@ -42,7 +42,7 @@ pub struct Quality {
 /// # Errors
 ///
 /// If too few are rated, or all alike.
-pub fn rate(evaluations: &[Evaluation], bootstrap: Bootstrap) -> Result<Quality> {
+pub fn rate(evaluations: &[EvaluationExample], bootstrap: Bootstrap) -> Result<QualityReport> {
     let rated: Vec<(usize, f64)> = evaluations
         .iter()
         .enumerate()
@@ -60,9 +60,9 @@ pub fn rate(evaluations: &[Evaluation], bootstrap: Bootstrap) -> Result<Quality>
         bail!("all ratings are equal\nhint: `quality` must tell better lines from worse");
     };
     let features: Vec<Vec<f64>> = evaluations.iter().map(features).collect();
-    let all: Vec<Observation> = rated
+    let all: Vec<LogisticObservation> = rated
         .iter()
-        .map(|(i, quality)| Observation {
+        .map(|(i, quality)| LogisticObservation {
             features: features[*i].clone(),
             outcome: f64::from(u8::from(*quality >= from)),
         })
@@ -79,7 +79,7 @@ pub fn rate(evaluations: &[Evaluation], bootstrap: Bootstrap) -> Result<Quality>
         let own = rated.iter().zip(&folds).filter(|(_, f)| **f == fold);
         own.for_each(|((i, _), _)| chances[*i] = fit.at(&features[*i]));
     }
-    let right = |((i, _), of): (&(usize, f64), &Observation)| {
+    let right = |((i, _), of): (&(usize, f64), &LogisticObservation)| {
         Some(f64::from(u8::from(
             (chances[*i] >= 0.5) == (of.outcome > 0.5),
         )))
@@ -89,7 +89,7 @@ pub fn rate(evaluations: &[Evaluation], bootstrap: Bootstrap) -> Result<Quality>
     if let Ok(share) = found.value {
         found.interval = share_interval(share, found.interval, found.clusters);
     }
-    Ok(Quality {
+    Ok(QualityReport {
         rated: rated.len(),
         better: all.iter().filter(|of| of.outcome > 0.5).count(),
         chances,
@@ -111,7 +111,7 @@ fn better_from(ratings: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// What is drawn as a whole: the evaluations about an image.
-fn source(evaluation: &Evaluation) -> String {
+fn source(evaluation: &EvaluationExample) -> String {
     match &evaluation.image {
         Some(image) => image.display().to_string(),
         None => format!("line {}", evaluation.line),
@@ -119,7 +119,7 @@ fn source(evaluation: &Evaluation) -> String {
 }
 
 /// A constant, what the text is like, and its words.
-fn features(evaluation: &Evaluation) -> Vec<f64> {
+fn features(evaluation: &EvaluationExample) -> Vec<f64> {
     let words = words(&evaluation.text);
     let given: BTreeSet<String> = evaluation.prompt.iter().flat_map(given).collect();
     let different: BTreeSet<&String> = words.iter().collect();
@@ -176,8 +176,8 @@ fn place(word: &str) -> (usize, f64) {
 mod tests {
     use super::*;
 
-    fn evaluation(line: usize, text: &str, quality: Option<f64>) -> Evaluation {
-        Evaluation {
+    fn evaluation(line: usize, text: &str, quality: Option<f64>) -> EvaluationExample {
+        EvaluationExample {
             line,
             member: None,
             prompt: vec![Piece::Fixed("Which side is the lesion on?".to_owned())],
@@ -188,7 +188,7 @@ mod tests {
     }
 
     /// Good ones say what the image shows; bad ones repeat themselves.
-    fn mixed(rated: usize, all: usize) -> Vec<Evaluation> {
+    fn mixed(rated: usize, all: usize) -> Vec<EvaluationExample> {
         let one = |i: usize| {
             let good = i.is_multiple_of(2);
             let quality = (i < rated).then_some(if good { 4.0 } else { 1.0 });
@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn too_little_is_said() {
-        let said = |all: &[Evaluation]| rate(all, Bootstrap::default()).unwrap_err().to_string();
+        let said =
+            |all: &[EvaluationExample]| rate(all, Bootstrap::default()).unwrap_err().to_string();
         assert!(said(&mixed(19, 40)).contains("19 of 40 evaluations have a `quality`"));
         let mut alike = mixed(30, 30);
         for evaluation in &mut alike {

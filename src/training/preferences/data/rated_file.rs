@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::line::numbered;
+use crate::support::files::atomic_file;
 use crate::support::files::folder::folder_of;
-use crate::support::files::whole_file;
+use crate::training::preferences::data::jsonl_line::numbered;
 
 /// The lines of a file in their order, each with its chance as `quality`; a rating that was there before is kept as
 /// `rated`. Images are named as before where `out` lies beside the file, else by their whole paths.
@@ -32,7 +32,7 @@ pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
         written += &serde_json::to_string(&fields).with_context(place)?;
         written.push('\n');
     }
-    whole_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
+    atomic_file::write(out, written.as_bytes()).with_context(|| format!("--out {}", out.display()))
 }
 
 /// Names the images of a line, which are named from `base`, by their whole paths.

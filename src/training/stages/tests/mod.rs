@@ -13,12 +13,14 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::contrast::{Contrast, Contrasts};
+use crate::training::preferences::preference_sequence::{
+    PreferenceSequence, PreferenceSequenceBuilder,
+};
 use crate::training::*;
 
-mod given;
-mod halved;
-mod kept;
+mod bf16;
+mod evaluation_file;
+mod frozen_cache;
 mod preflight;
 
 const CONFIG: &str = concat!(
@@ -69,8 +71,8 @@ fn tokenizer() -> TextTokenizer {
     TextTokenizer::parse(&std::fs::read(mini(TOKENIZER_FILE)).unwrap()).unwrap()
 }
 
-fn scribe(config: &TrainConfig) -> Scribe {
-    Scribe::new(config, tokenizer(), config.model.image_tokens()).unwrap()
+fn scribe(config: &TrainConfig) -> SequenceBuilder {
+    SequenceBuilder::new(config, tokenizer(), config.model.image_tokens()).unwrap()
 }
 
 /// Trains in a folder; false where it was interrupted.
@@ -80,12 +82,17 @@ fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> 
         data: None,
         device: Device::Cpu,
     };
-    train(config, None, &paths, &Live::new(true, interrupt.clone()))
+    train(
+        config,
+        None,
+        &paths,
+        &TrainingProgress::new(true, interrupt.clone()),
+    )
 }
 
 /// The folder of a training that has the tokenizer of the embedded panel.
 fn prepared(config: &TrainConfig, out: &Path) {
-    drop(crate::training::stages::folder::take(config, out).unwrap());
+    drop(crate::training::stages::run_folder::take(config, out).unwrap());
     std::fs::copy(mini(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
 }
 
@@ -151,7 +158,7 @@ fn an_interrupted_training_of_adapters_ends_as_one_that_was_not() {
     // Of the layer that stays as it is, nothing is computed twice.
     assert_eq!(
         config.stages[1].cut(3),
-        crate::training::config::stage_config::Cut::Trunk(1)
+        crate::training::config::stage_config::FrozenPart::Trunk(1)
     );
     trained_twice(&config, [&whole, &broken]);
     let weights = |name: &str| load_checkpoint(&whole.join(name), None).unwrap();
@@ -214,9 +221,9 @@ fn adapters_of_weights_that_are_not_there_yet_are_refused() {
 fn a_kept_trunk_is_the_trunk() {
     let config = config();
     let scribe = scribe(&config);
-    let teacher = Teacher::new(&config, None);
-    let live = Live::new(true, Interrupt::default());
-    let lectern = Lectern {
+    let teacher = ExampleSampler::new(&config, None);
+    let live = TrainingProgress::new(true, Interrupt::default());
+    let lectern = StageContext {
         config: &config,
         settings: &config.stages[1],
         teacher: &teacher,
@@ -226,18 +233,18 @@ fn a_kept_trunk_is_the_trunk() {
     };
     let dir = tempfile::tempdir().unwrap();
     let start = Parameters::fresh(9);
-    let stored = Stored::prepare(lectern, &start, dir.path())
+    let stored = PreferenceCache::prepare(lectern, &start, dir.path())
         .unwrap()
         .unwrap();
     let student = Student::load(&start.builder(), &config.model, 1).unwrap();
-    let contrasts = Contrasts::new(&scribe, Reward::Target).unwrap();
+    let contrasts = PreferenceSequenceBuilder::new(&scribe, RewardTokenRole::Target).unwrap();
     let drawn = teacher.contrasts(&contrasts, lectern.settings, 1).unwrap();
-    let [Contrast { sequence, members }] = drawn.as_slice() else {
+    let [PreferenceSequence { sequence, members }] = drawn.as_slice() else {
         panic!("the prompts of all members begin with the case");
     };
     assert_eq!(*members, [1, 3]);
     for (i, member) in [1, 3].into_iter().enumerate() {
-        let whole = sequence.part(&Contrast::branches(i)).unwrap().0;
+        let whole = sequence.part(&PreferenceSequence::branches(i)).unwrap().0;
         let places = stored.places(Some(member)).0;
         let kept = stored.sequence(places[1]).unwrap();
         assert_eq!(kept.tokens, whole.tokens);
@@ -269,11 +276,11 @@ fn a_preferred_text_begins_as_it_will_be_judged() {
     let scribe = scribe(&config);
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair =
-        crate::training::examples::phantom_lessons::pair(1, 2, &config.processor(), &mut rng)
+        crate::training::examples::phantom_examples::pair(1, 2, &config.processor(), &mut rng)
             .unwrap();
     let counted = |reward| {
-        let contrasts = Contrasts::new(&scribe, reward).unwrap();
-        let worse = |ratings: &crate::training::preferences::data::Ratings| {
+        let contrasts = PreferenceSequenceBuilder::new(&scribe, reward).unwrap();
+        let worse = |ratings: &crate::training::preferences::data::EvaluationRatings| {
             let mut worse = ratings.clone();
             worse[0].1 = 5 - worse[0].1;
             Some(worse)
@@ -294,9 +301,12 @@ fn a_preferred_text_begins_as_it_will_be_judged() {
         }
     };
     let begin: usize = prompt.iter().map(image).sum();
-    let written = counted(Reward::Target);
+    let written = counted(RewardTokenRole::Target);
     assert_eq!(written.tokens[begin..begin + fed.len()], *fed);
-    let (given, none) = (counted(Reward::Context), counted(Reward::Absent));
+    let (given, none) = (
+        counted(RewardTokenRole::Context),
+        counted(RewardTokenRole::Absent),
+    );
     assert_eq!(written.tokens, given.tokens);
     assert_eq!(written.targets.len(), given.targets.len() + 2);
     assert_eq!(none.targets.len(), given.targets.len());
@@ -338,7 +348,7 @@ fn a_loss_that_is_no_number_is_the_engine_s_and_blocks_no_mended_start() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path();
     let error = run(&supervised(1e38, out), out, &Interrupt::default()).unwrap_err();
-    assert!(error.downcast_ref::<Stopped>().is_some(), "{error:#}");
+    assert!(error.downcast_ref::<EngineFailure>().is_some(), "{error:#}");
     assert!(format!("{error:#}").contains("NaN"), "{error:#}");
     assert!(run(&supervised(1e-4, out), out, &Interrupt::default()).unwrap());
     assert!(out.join("panel/panel.toml").is_file());

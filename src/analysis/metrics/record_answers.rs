@@ -1,0 +1,113 @@
+//! Answers from the records of a run: each answer once, however many pairs it was in.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
+use super::closed::is_closed;
+use crate::judging::run::journal::RECORDS;
+use crate::judging::run::output::holds_records;
+use crate::judging::run::record::{Record, RecordOutcome};
+use crate::judging::run::records::records;
+use crate::support::files::regular_file;
+
+/// The file of records that a path means: the file itself, or that of a run's folder. `None` for a path of
+/// anything else.
+pub fn records_at(path: &Path) -> Option<PathBuf> {
+    if path.is_dir() {
+        return holds_records(path).then(|| path.join(RECORDS));
+    }
+    let file = regular_file::open(path).ok()?;
+    let mut line = String::new();
+    BufReader::new(file).read_line(&mut line).ok()?;
+    let is_one = serde_json::from_str::<Record>(&line).is_ok();
+    is_one.then(|| path.to_owned())
+}
+
+impl AnswerSet {
+    /// Reads the answers of a file of records, of `limit` cases at most.
+    ///
+    /// # Errors
+    /// A line that is no record.
+    pub fn of_records(path: &Path, limit: Option<u64>) -> Result<Self> {
+        let mut found = Self::default();
+        // The models of each case, and whether their answer was seen.
+        let mut cases: HashMap<String, (u64, Vec<(String, bool)>)> = HashMap::new();
+        let mut order: Vec<String> = Vec::new();
+        for record in records(path)? {
+            let record = record?;
+            if matches!(record.outcome, RecordOutcome::Noted { .. }) {
+                continue;
+            }
+            let subject = &record.subject;
+            let Some(case) = &subject.case else {
+                found.unreadable.push(format!("line {}", subject.line));
+                continue;
+            };
+            if !cases.contains_key(case) {
+                if limit.is_some_and(|limit| order.len() as u64 >= limit) {
+                    break;
+                }
+                order.push(case.clone());
+                cases.insert(case.clone(), (subject.line, Vec::new()));
+            }
+            let Some((_, models)) = cases.get_mut(case) else {
+                continue;
+            };
+            let pair = subject.pair.iter().flatten();
+            for model in pair.chain(&subject.models) {
+                if !models.iter().any(|(known, _)| known == model) {
+                    models.push((model.clone(), false));
+                }
+            }
+            let texts = subject
+                .pair
+                .iter()
+                .flatten()
+                .zip(subject.responses.iter().flatten());
+            for (model, text) in texts {
+                let known = models.iter_mut().find(|(known, _)| known == model);
+                if let Some((_, seen)) = known.filter(|(_, seen)| !seen) {
+                    *seen = true;
+                    found.answers.push(answer(&record, case, model, text));
+                }
+            }
+        }
+        let whole: HashSet<&str> = found.answers.iter().map(|a| a.case.as_str()).collect();
+        found.cases = whole.len() as u64;
+        for case in order {
+            let Some((line, models)) = cases.remove(&case) else {
+                continue;
+            };
+            let lost = models.into_iter().filter(|(_, seen)| !seen);
+            found.missing.extend(lost.map(|(model, _)| MissingAnswer {
+                case: Some(case.clone()),
+                line,
+                model,
+                message: "no record holds its answer".to_owned(),
+            }));
+        }
+        if found.answers.is_empty() {
+            bail!("{}: no record holds an answer", path.display());
+        }
+        Ok(found)
+    }
+}
+
+fn answer(record: &Record, case: &str, model: &str, text: &str) -> MetricAnswer {
+    let subject = &record.subject;
+    let reference = subject.reference.clone();
+    let reference = reference.filter(|text| !text.trim().is_empty());
+    MetricAnswer {
+        case: case.to_owned(),
+        line: subject.line,
+        model: model.to_owned(),
+        cluster: record.subject.cluster(),
+        text: text.to_owned(),
+        closed: is_closed(&subject.meta, reference.as_deref()),
+        reference,
+    }
+}

@@ -1,0 +1,89 @@
+//! The scores of every answer, one JSON line each.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
+use super::outcome::{AnswerScores, MetricOutcome};
+
+/// One answer and its scores.
+#[derive(Serialize)]
+struct ScoredLine<'a> {
+    case: &'a str,
+    line: u64,
+    model: &'a str,
+    image: &'a str,
+    closed: Option<bool>,
+    answer: &'a str,
+    reference: Option<&'a str>,
+    scores: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    uncounted: Map<String, Value>,
+}
+
+/// An answer that should be there.
+#[derive(Serialize)]
+struct MissingLine<'a> {
+    case: Option<&'a str>,
+    line: u64,
+    model: &'a str,
+    missing: &'a str,
+}
+
+/// The lines of all answers, then of those that are missing.
+///
+/// # Errors
+/// None that is known: the lines are written to memory.
+pub fn lines(found: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
+    let mut text = String::new();
+    let mut push = |line: serde_json::Result<String>| -> Result<()> {
+        text.push_str(&line.context("cannot write the scores of an answer")?);
+        text.push('\n');
+        Ok(())
+    };
+    for (answer, scores) in found.answers.iter().zip(scores) {
+        push(serde_json::to_string(&scored(answer, scores)))?;
+    }
+    for MissingAnswer {
+        case,
+        line,
+        model,
+        message,
+    } in &found.missing
+    {
+        push(serde_json::to_string(&MissingLine {
+            case: case.as_deref(),
+            line: *line,
+            model,
+            missing: message,
+        }))?;
+    }
+    Ok(text)
+}
+
+fn scored<'a>(answer: &'a MetricAnswer, scores: &AnswerScores) -> ScoredLine<'a> {
+    let (mut numbers, mut uncounted) = (Map::new(), Map::new());
+    for (name, outcome) in scores.iter() {
+        match outcome {
+            MetricOutcome::Value(value) => {
+                numbers.insert(name.to_owned(), value.into());
+            }
+            MetricOutcome::Uncounted(why) => {
+                uncounted.insert(name.to_owned(), why.to_string().into());
+            }
+            MetricOutcome::Elsewhere => {}
+        }
+    }
+    ScoredLine {
+        case: &answer.case,
+        line: answer.line,
+        model: &answer.model,
+        image: &answer.cluster,
+        closed: answer.closed,
+        answer: &answer.text,
+        reference: answer.reference.as_deref(),
+        scores: numbers,
+        uncounted,
+    }
+}

@@ -1,0 +1,174 @@
+//! The comparisons of a run by number, and what a draw of them gives.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
+use crate::data::labels::ScoreTarget;
+use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes};
+
+/// All comparisons of some runs.
+pub(super) struct ComparisonData {
+    /// The models by name.
+    pub(super) models: Vec<String>,
+    /// Two models and how they compare, for each pair with a verdict.
+    pub(super) pairs: Vec<([usize; 2], Ordering)>,
+    /// The images they are about.
+    pub(super) clusters: Clusters,
+    /// The case of each, by number.
+    cases: Vec<usize>,
+    /// Pairs of each model, with or without a verdict.
+    pub(super) asked: Vec<u64>,
+}
+
+/// What one draw gives.
+pub(super) struct ReplicateStrengths {
+    /// The win rate of each model.
+    pub(super) rates: Vec<Defined<f64>>,
+    /// The most likely strengths.
+    pub(super) fit: Defined<Davidson>,
+    /// Strengths drawn to each other a little, which always exist.
+    pub(super) shrunk: Davidson,
+}
+
+impl ReplicateStrengths {
+    /// The most likely strengths; where there are none, shrunk ones.
+    pub(super) fn best(&self) -> &Davidson {
+        self.fit.as_ref().unwrap_or(&self.shrunk)
+    }
+}
+
+impl ComparisonData {
+    pub(super) fn new(runs: &[Verdicts], target: ScoreTarget) -> Self {
+        let all = || runs.iter().flat_map(|run| &run.pairs);
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        for model in all().flat_map(|verdict| &verdict.pair) {
+            numbers.entry(model).or_default();
+        }
+        for (number, place) in numbers.values_mut().enumerate() {
+            *place = number;
+        }
+        let mut asked = vec![0; numbers.len()];
+        let mut told: Vec<&PairVerdict> = Vec::new();
+        let mut pairs = Vec::new();
+        for verdict in all() {
+            let number = |model: &String| numbers.get(model.as_str()).copied().unwrap_or_default();
+            let both = verdict.pair.each_ref().map(number);
+            for model in both {
+                asked[model] += 1;
+            }
+            if let Some(order) = verdict.order(target) {
+                pairs.push((both, order));
+                told.push(verdict);
+            }
+        }
+        let mut numbers_of_cases: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut cases = Vec::with_capacity(told.len());
+        for verdict in &told {
+            let next = numbers_of_cases.len();
+            cases.push(*numbers_of_cases.entry(&verdict.case).or_insert(next));
+        }
+        Self {
+            clusters: Clusters::new(told.iter().map(|verdict| verdict.cluster.as_str())),
+            models: numbers.into_keys().map(str::to_owned).collect(),
+            pairs,
+            cases,
+            asked,
+        }
+    }
+
+    pub(super) fn outcomes(&self, weights: &[f64]) -> PairwiseOutcomes {
+        PairwiseOutcomes::new(self.models.len(), &self.pairs, weights)
+    }
+
+    pub(super) fn draw(&self, weights: &[f64]) -> ReplicateStrengths {
+        let outcomes = self.outcomes(weights);
+        ReplicateStrengths {
+            rates: (0..self.models.len())
+                .map(|i| outcomes.win_rate(i))
+                .collect(),
+            fit: Davidson::fit(&outcomes),
+            shrunk: Davidson::shrunk(&outcomes),
+        }
+    }
+
+    /// By how many points, image by image, one model is ahead of another: a pair won is a point gained, one
+    /// lost a point lost. Third models count in the cases in which both were compared with them equally often.
+    /// `None` where the two met neither each other nor a third in any case.
+    pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
+        let mut meetings: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
+        for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
+            let points = match order {
+                Ordering::Greater => 1,
+                Ordering::Equal => 0,
+                Ordering::Less => -1,
+            };
+            for (own, other, points) in [(*a, *b, points), (*b, *a, -points)] {
+                if own != i && own != j {
+                    continue;
+                }
+                // The two are each other's opponents: one name for both.
+                let opponent = if other == j { i } else { other };
+                let meeting = meetings.entry((self.cases[at], opponent)).or_default();
+                meeting.cluster = self.clusters.of(at);
+                meeting.ahead += if own == i { points } else { -points };
+                meeting.surplus += if own == i { 1 } else { -1 };
+            }
+        }
+        let mut ahead = vec![0; self.clusters.count()];
+        let mut met = false;
+        for meeting in meetings.values().filter(|meeting| meeting.surplus == 0) {
+            met = true;
+            ahead[meeting.cluster] += meeting.ahead;
+        }
+        met.then_some(ahead)
+    }
+}
+
+/// Two models in a case, each against the same opponent.
+#[derive(Default)]
+struct CommonOpponent {
+    cluster: usize,
+    /// Points of the one less those of the other.
+    ahead: i64,
+    /// Pairs of the one less those of the other.
+    surplus: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three models on two images of two cases each; the third image's case has two of them.
+    fn games() -> ComparisonData {
+        use Ordering::{Equal, Greater, Less};
+        let pairs = vec![
+            ([0, 1], Greater),
+            ([0, 2], Greater),
+            ([1, 2], Less),
+            ([1, 0], Equal),
+            ([2, 0], Less),
+            ([2, 1], Less),
+            ([2, 0], Greater),
+        ];
+        ComparisonData {
+            models: ["a", "b", "c"].map(str::to_owned).into(),
+            pairs,
+            clusters: Clusters::new([0, 0, 0, 1, 1, 1, 2]),
+            cases: vec![0, 0, 0, 1, 1, 1, 2],
+            asked: vec![0; 3],
+        }
+    }
+
+    /// In the first case `a` has two points and `b` minus two, in the second one each. Where `b` is missing
+    /// it is not compared with `a`.
+    #[test]
+    fn leads_by_hand() {
+        assert_eq!(games().lead([0, 1]), Some(vec![4, 0, 0]));
+        assert_eq!(games().lead([1, 0]), Some(vec![-4, 0, 0]));
+        assert_eq!(games().lead([0, 2]), Some(vec![2, 3, -2]));
+        let mut apart = games();
+        apart.pairs.truncate(1);
+        assert_eq!(apart.lead([0, 2]), None);
+    }
+}

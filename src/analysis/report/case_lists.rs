@@ -1,0 +1,106 @@
+//! Cases worth a look: verdicts that flip, that the labels do not share, that judges do not share, and those that
+//! are missing.
+
+use super::browser::{BrowserEntry, CaseBrowser};
+use super::section::SectionBlock;
+use crate::analysis::agreement::TableSection;
+use crate::analysis::report::record_summary::OutcomeSummary;
+use crate::judging::judge::recorded_verdict::PairOrder;
+use crate::judging::run::summary::reason_name;
+use crate::support::terminal::table::Table;
+use crate::support::text::plural;
+
+/// So many cases of a kind are listed; the browser has all.
+const LISTED: usize = 20;
+
+/// A list of the first entries that satisfy something, with what is said of each.
+fn list(
+    browser: &CaseBrowser,
+    title: &str,
+    head: &str,
+    told: impl Fn(&BrowserEntry) -> Option<String>,
+) -> Option<SectionBlock> {
+    let mut grid = Table::new(["case", "models", head]);
+    let (mut places, mut all) = (Vec::new(), 0);
+    for (place, entry) in browser.entries.iter().enumerate() {
+        let Some(said) = told(entry) else { continue };
+        all += 1;
+        if places.len() < LISTED {
+            let line = || format!("line {}", entry.line);
+            let case = entry.case.clone().unwrap_or_else(line);
+            grid.row([case, entry.models.join(" / "), said]);
+            places.push(place);
+        }
+    }
+    let mut notes = Vec::new();
+    if all > LISTED {
+        notes.push(format!(
+            "the first {LISTED} of {all}; the list of cases has all"
+        ));
+    }
+    let part = TableSection {
+        title: format!("{title}: {}", plural(all as u64, "pair")),
+        grid,
+        notes,
+    };
+    (all > 0).then_some(SectionBlock::Cases(part, places))
+}
+
+/// Which of two models an order prefers.
+pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
+    let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
+    match order {
+        PairOrder::Greater => format!("{} better", model(0)),
+        PairOrder::Equal => "a tie".to_owned(),
+        PairOrder::Less => format!("{} better", model(1)),
+    }
+}
+
+/// The lists of one judge.
+pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
+    let flips = list(browser, "flips", "combined verdict", |entry| {
+        match entry.verdicts.get(judge)?.as_ref()? {
+            OutcomeSummary::Judged {
+                flip: Some(true),
+                order,
+                scores: [a, b],
+                ..
+            } => Some(format!("{} ({a} to {b})", preferred(entry, *order))),
+            _ => None,
+        }
+    });
+    let labels = list(
+        browser,
+        "verdicts that the labels do not share",
+        "judge, labels",
+        |entry| {
+            let (own, label) = (entry.order(judge)?, entry.label?);
+            (own != label)
+                .then(|| format!("{}, {}", preferred(entry, own), preferred(entry, label)))
+        },
+    );
+    let missing = list(browser, "without a verdict", "reason", |entry| match entry
+        .verdicts
+        .get(judge)?
+        .as_ref()?
+    {
+        OutcomeSummary::Unscored { reason, message } => {
+            Some(format!("{}: {message}", reason_name(*reason)))
+        }
+        OutcomeSummary::Judged { .. } => None,
+    });
+    [flips, labels, missing].into_iter().flatten().collect()
+}
+
+/// The pairs that two judges order differently.
+pub(super) fn of_judges(
+    browser: &CaseBrowser,
+    [first, second]: [usize; 2],
+    names: &str,
+) -> Option<SectionBlock> {
+    let title = format!("{names}: ordered differently");
+    list(browser, &title, "first, second", |entry| {
+        let (a, b) = (entry.order(first)?, entry.order(second)?);
+        (a != b).then(|| format!("{}, {}", preferred(entry, a), preferred(entry, b)))
+    })
+}

@@ -1,0 +1,97 @@
+//! What a judge leans to, where it differs between cases, and on which it is not to be relied.
+
+use super::super::browser::CaseBrowser;
+use super::super::scores::MeanScore;
+use super::super::section::{ReportSection, SectionBlock};
+use super::each;
+use crate::analysis::agreement::TableSection;
+use crate::analysis::audit::Finding;
+use crate::analysis::report::case_lists;
+use crate::analysis::report::report_data::ReportData;
+use crate::analysis::report::sections::label_agreement::whole;
+use crate::support::terminal::table::Table;
+
+pub(super) fn bias(report: &ReportData) -> ReportSection {
+    let mut section = each(report, ["bias", "Leanings"], |section, judge| {
+        let found = judge.leanings.iter();
+        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
+        section.blocks.push(SectionBlock::Findings(found.collect()));
+        let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
+        section.tables(told.map(Finding::part));
+        section.say(
+            "Whether the judge looks at the image, and what moves it beside the answers, an audit of the cases tells.",
+        );
+    });
+    if let Some(audit) = &report.audit {
+        let foreign = if audit.foreign {
+            ", which is none of these judges or one of them with other settings,"
+        } else {
+            ""
+        };
+        section.say(format!(
+            "An audit of {}{foreign} ({}) found:",
+            audit.judge, audit.file
+        ));
+        let found = audit.findings.iter();
+        let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
+        section.blocks.push(SectionBlock::Findings(found.collect()));
+    }
+    section
+}
+
+pub(super) fn subgroups(report: &ReportData) -> ReportSection {
+    each(report, ["subgroups", "Subgroups"], |section, judge| {
+        for groups in judge.groups.chunk_by(|a, b| a.by == b.by) {
+            let models: Vec<&str> = judge.models.iter().map(|m| m.model.as_str()).collect();
+            let by = groups.first().map_or("", |group| group.by.as_str());
+            let mut grid = Table::new([by, "pairs"].into_iter().chain(models.iter().copied()));
+            for group in groups {
+                let mut row = vec![group.value.clone(), group.pairs.to_string()];
+                row.extend(models.iter().map(|name| {
+                    let model = group.models.iter().find(|m| m.model == **name);
+                    let mean = model.and_then(|m| m.on(report.target));
+                    mean.map_or("-".to_owned(), MeanScore::shown)
+                }));
+                grid.row(row);
+            }
+            section.tables([TableSection {
+                title: format!("mean scores by {by}, on {}", report.target.key()),
+                grid,
+                notes: vec![
+                    "in brackets 95 % intervals; undefined: too few images, or all scores equal"
+                        .to_owned(),
+                ],
+            }]);
+        }
+        if let Some(found) = &judge.agreement {
+            section.tables(found.parts().into_iter().skip(whole(found)));
+        }
+        if matches!(section.blocks.last(), None | Some(SectionBlock::Judge(_))) {
+            section.say("The cases have no field by which they could be grouped.");
+        }
+    })
+}
+
+pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSection {
+    let mut section = ReportSection::new("disputed", "Flips and disagreements");
+    for (number, judge) in report.judges.iter().enumerate() {
+        if report.several() {
+            section.blocks.push(SectionBlock::Judge(judge.name.clone()));
+        }
+        let found = case_lists::of_judge(browser, number);
+        if found.is_empty() {
+            section.say(
+                "No verdict flips, none is missing, and none is known that the labels do not share.",
+            );
+        }
+        section.blocks.extend(found);
+    }
+    for second in 1..report.judges.len() {
+        let name = |i: usize| report.judges.get(i).map_or("", |j| j.name.as_str());
+        let names = format!("{} and {}", name(0), name(second));
+        section
+            .blocks
+            .extend(case_lists::of_judges(browser, [0, second], &names));
+    }
+    section
+}

@@ -1,0 +1,360 @@
+//! From what a reader found to a case: the rules that are the same for every layout.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::case::{Case, InputProblem, ProblemScope, Response};
+use super::source::{CaseResult, SourceOptions};
+use crate::data::cases::answer_index::AnswerIndex;
+use crate::data::cases::answer_matches::AnswerMatchCounts;
+use crate::data::cases::case_labels;
+use crate::data::cases::removed_responses::{RemovedResponse, check_own, leave_out};
+
+/// A case as it stands in its file, before the answers join it.
+pub(super) struct Draft {
+    /// The case; its responses are those of the file, often none.
+    pub(super) case: Case,
+    /// What an answers file may call it.
+    pub(super) keys: Vec<String>,
+    /// The file.
+    pub(super) file: Arc<Path>,
+    /// What is wrong with parts of it that no verdict needs; they are left out.
+    pub(super) faults: Vec<String>,
+    /// False for a question in a language that is not asked for.
+    pub(super) wanted: bool,
+}
+
+/// What a reader yields.
+pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, InputProblem>> + Send>;
+
+/// Makes cases of drafts.
+pub(super) struct CaseAssembler {
+    answers: AnswerIndex,
+    min_responses: usize,
+    with_reference: bool,
+    /// The line on which an id was first used. Ids are kept as short digests: 16 bytes a case.
+    seen: HashMap<[u8; 16], u64>,
+    /// How many answers have met their case.
+    pub(super) met: AnswerMatchCounts,
+}
+
+impl CaseAssembler {
+    /// An assembly that draws on `answers`.
+    pub(super) fn new(answers: AnswerIndex, options: &SourceOptions) -> Self {
+        Self {
+            answers,
+            min_responses: options.min_responses,
+            with_reference: options.with_reference,
+            seen: HashMap::new(),
+            met: AnswerMatchCounts::default(),
+        }
+    }
+
+    /// The answers of files.
+    pub(super) fn answers(&self) -> &AnswerIndex {
+        &self.answers
+    }
+
+    /// Notes that a question is not asked for; its answers are not missed.
+    pub(super) fn pass_over(&mut self, keys: &[String]) {
+        self.met.unasked(&self.answers, keys);
+    }
+
+    /// Notes that a case could not be read; its answers are not missed either.
+    pub(super) fn lose(&mut self, keys: &[String]) {
+        self.met.lost_case(&self.answers, keys);
+    }
+
+    /// The models that answered in files.
+    pub(super) fn models(&self) -> Vec<String> {
+        self.answers.models().to_vec()
+    }
+
+    /// The lines of answers that could not be used and that no case missed.
+    pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
+        self.answers.unusable().leftover()
+    }
+
+    /// The case of a draft behind the problems of its responses, or the problem of all of it.
+    pub(super) fn finish(&mut self, draft: Draft) -> Vec<CaseResult> {
+        let Draft {
+            mut case,
+            keys,
+            file,
+            mut faults,
+            ..
+        } = draft;
+        let mut models: Vec<String> = case.responses.iter().map(|r| r.model.clone()).collect();
+        let own = !models.is_empty();
+        models.retain(|model| !model.trim().is_empty());
+        models.extend(self.models().into_iter().filter(|_| !own));
+        let problem = |case: &Case, fault, loss| InputProblem {
+            loss,
+            ..InputProblem::parse(&file, case.line, Some(case.id.clone()), fault)
+        };
+        let completed = self.complete(&mut case, &keys, &mut faults);
+        let told = faults.into_iter().map(|message| RemovedResponse {
+            message,
+            model: None,
+            pairs: Box::default(),
+        });
+        let (lost, end) = match completed {
+            Ok(lost) => (lost, None),
+            Err(fault) => (Vec::new(), Some(fault)),
+        };
+        let entries = told.chain(lost).map(
+            |RemovedResponse {
+                 message,
+                 model,
+                 pairs,
+             }| {
+                Err(problem(
+                    &case,
+                    message,
+                    ProblemScope::Response { model, pairs },
+                ))
+            },
+        );
+        let repeated = self.answers.unusable().repetitions(&keys);
+        let mut entries: Vec<CaseResult> = repeated.into_iter().map(Err).chain(entries).collect();
+        entries.push(match end {
+            Some(fault) => Err(problem(&case, fault, ProblemScope::Case(models))),
+            None => Ok(case),
+        });
+        entries
+    }
+
+    /// Fills a case. Gives what is wrong with responses that were left out, and the pairs that are
+    /// lost by each.
+    fn complete(
+        &mut self,
+        case: &mut Case,
+        keys: &[String],
+        faults: &mut Vec<String>,
+    ) -> Result<Vec<RemovedResponse>, String> {
+        if let Some(first) = self.first_use(case) {
+            return Err(format!(
+                "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
+                case.line
+            ));
+        }
+        self.met.case(&self.answers, keys);
+        if case.question.trim().is_empty() {
+            return Err(
+                "the question is empty\nhint: answers are judged by the question they answer"
+                    .into(),
+            );
+        }
+        let mut lost = check_own(&case.responses)?;
+        lost.extend(self.answers.attach(keys, &mut case.responses));
+        let checked = case.labels.as_ref();
+        let checked = checked.map_or(Ok(()), |all| case_labels::check(all, case.responses.len()));
+        if let Err(fault) = checked {
+            faults.push(case_labels::left_out(&fault));
+            case.labels = None;
+        }
+        if self.with_reference {
+            join_reference(case)?;
+        }
+        let lost = leave_out(case, lost);
+        self.check_number(case).map_err(|fault| {
+            let mut all: Vec<&str> = lost.iter().map(|l| l.message.as_str()).collect();
+            all.dedup();
+            match all.as_slice() {
+                [] => fault,
+                all => all.join("; "),
+            }
+        })?;
+        Ok(lost)
+    }
+
+    /// The line on which the case's id was used before.
+    fn first_use(&mut self, case: &Case) -> Option<u64> {
+        let digest = Sha256::digest(case.id.as_bytes());
+        let key = digest.first_chunk::<16>().copied()?;
+        let unused = !self.seen.contains_key(&key);
+        let first = *self.seen.entry(key).or_insert(case.line);
+        (!unused).then_some(first)
+    }
+
+    fn check_number(&self, case: &Case) -> Result<(), String> {
+        let (n, least) = (case.responses.len(), self.min_responses);
+        if n >= least {
+            return Ok(());
+        }
+        let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
+        let found = match models.as_slice() {
+            [] => "no response".to_owned(),
+            [one] => format!("one response (model {one})"),
+            many => format!("{n} responses ({})", many.join(", ")),
+        };
+        let needed = if least == 2 {
+            "two".to_owned()
+        } else {
+            least.to_string()
+        };
+        let reference = match &case.reference {
+            Some(_) if !self.with_reference => ", or --with-reference to judge the reference too",
+            _ => "",
+        };
+        Err(format!(
+            "the case has {found}, {needed} or more are needed\n\
+             hint: add responses, or answers files of further models with --answers{reference}"
+        ))
+    }
+}
+
+/// Adds the reference as the response of the model `reference`.
+fn join_reference(case: &mut Case) -> Result<(), String> {
+    const MODEL: &str = "reference";
+    let Some(text) = case.reference.clone().filter(|t| !t.trim().is_empty()) else {
+        return Ok(());
+    };
+    if case.responses.iter().any(|r| r.model == MODEL) {
+        return Err(format!(
+            "a model is named `{MODEL}`, which --with-reference adds"
+        ));
+    }
+    case.responses.push(Response {
+        model: MODEL.into(),
+        text,
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Map;
+
+    fn draft(id: &str, line: u64, texts: &[(&str, &str)]) -> Draft {
+        let response = |&(model, text): &(&str, &str)| Response {
+            model: model.to_owned(),
+            text: text.to_owned(),
+        };
+        let case = Case {
+            id: id.into(),
+            image: None,
+            question: "Is it?".into(),
+            responses: texts.iter().map(response).collect(),
+            reference: Some("yes".into()),
+            labels: None,
+            meta: Map::new(),
+            extra: Map::new(),
+            line,
+        };
+        Draft {
+            case,
+            keys: vec![id.into()],
+            file: Path::new("cases.jsonl").into(),
+            faults: Vec::new(),
+            wanted: true,
+        }
+    }
+
+    fn assembly(with_reference: bool) -> CaseAssembler {
+        let options = SourceOptions {
+            with_reference,
+            ..SourceOptions::default()
+        };
+        CaseAssembler::new(AnswerIndex::default(), &options)
+    }
+
+    /// The last entry: the case, or why there is none.
+    fn finish(assembly: &mut CaseAssembler, draft: Draft) -> CaseResult {
+        assembly.finish(draft).pop().unwrap()
+    }
+
+    #[test]
+    fn an_id_is_used_once() {
+        let mut assembly = assembly(false);
+        let two = [("a", "yes"), ("b", "no")];
+        assert!(finish(&mut assembly, draft("x", 3, &two)).is_ok());
+        assert!(finish(&mut assembly, draft("y", 4, &two)).is_ok());
+        let problem = finish(&mut assembly, draft("x", 9, &two)).unwrap_err();
+        assert!(
+            problem.message.contains("line 3 and on line 9"),
+            "{problem}"
+        );
+        assert_eq!((problem.line, problem.id.as_deref()), (9, Some("x")));
+    }
+
+    #[test]
+    fn one_response_is_no_pair_unless_the_reference_joins() {
+        let one = [("a", "no")];
+        let problem = finish(&mut assembly(false), draft("x", 1, &one)).unwrap_err();
+        assert!(problem.message.contains("two or more"), "{problem}");
+        assert!(problem.message.contains("--with-reference"), "{problem}");
+        let case = finish(&mut assembly(true), draft("x", 1, &one)).unwrap();
+        assert_eq!(
+            case.responses[1],
+            Response {
+                model: "reference".into(),
+                text: "yes".into()
+            }
+        );
+        let twice = finish(&mut assembly(true), draft("x", 1, &[("reference", "no")])).unwrap_err();
+        assert!(twice.message.contains("reference"));
+    }
+
+    #[test]
+    fn refuses_empty_texts_and_double_models() {
+        let mut assembly = assembly(false);
+        let empty =
+            finish(&mut assembly, draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
+        assert!(
+            empty.message.contains("response 2 (model b) is empty"),
+            "{empty}"
+        );
+        let double =
+            finish(&mut assembly, draft("y", 2, &[("a", "yes"), ("a", "no")])).unwrap_err();
+        assert!(double.message.contains("two responses"), "{double}");
+        let mut blank = draft("z", 3, &[("a", "yes"), ("b", "no")]);
+        blank.case.question = "\t".into();
+        assert!(
+            finish(&mut assembly, blank)
+                .unwrap_err()
+                .message
+                .contains("question is empty")
+        );
+    }
+
+    #[test]
+    fn one_empty_response_costs_its_pairs_only() {
+        let texts = [("a", "yes"), ("b", ""), ("c", "no"), ("d", " ")];
+        let mut draft = draft("x", 5, &texts);
+        draft.case.labels = Some(crate::data::cases::CaseLabels {
+            last: Some(vec![1.0, 2.0, 3.0, 4.0]),
+            ..Default::default()
+        });
+        let entries = assembly(false).finish(draft);
+        let [Err(b), Err(d), Ok(case)] = entries.as_slice() else {
+            panic!("{entries:?}")
+        };
+        let pairs = |p: &InputProblem| p.pairs().iter().map(|p| p.concat()).collect::<Vec<_>>();
+        assert_eq!(pairs(b), ["ab", "bc", "bd"]);
+        assert_eq!(pairs(d), ["ad", "cd"]);
+        assert_eq!(
+            (b.line, b.id.as_deref(), b.is_case()),
+            (5, Some("x"), false)
+        );
+        assert!(d.message.contains("response 4 (model d) is empty"), "{d}");
+        let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
+        assert_eq!(models, ["a", "c"]);
+        assert_eq!(case.labels.as_ref().unwrap().last, Some(vec![1.0, 3.0]));
+    }
+
+    #[test]
+    fn a_lost_case_names_its_models() {
+        let texts = [("a", "yes"), ("b", "")];
+        let problem = finish(&mut assembly(false), draft("x", 1, &texts)).unwrap_err();
+        assert!(problem.is_case());
+        assert_eq!(problem.pairs(), [["a".to_owned(), "b".to_owned()]]);
+        let nameless = [("a", "yes"), (" ", "no")];
+        let problem = finish(&mut assembly(false), draft("y", 1, &nameless)).unwrap_err();
+        assert!(problem.message.contains("empty `model`"), "{problem}");
+    }
+}

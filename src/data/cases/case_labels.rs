@@ -1,0 +1,140 @@
+//! Known scores in a case: `{"final": [a, b], "aspects": {...}, "criteria": {...}}`.
+
+use std::collections::BTreeMap;
+
+use acem3_experts::{Aspect, Criterion};
+use serde_json::{Map, Value};
+
+use super::case::CaseLabels;
+use crate::data::cases::case_id::kind;
+
+/// Labels from JSON. An unknown name is an error: a misspelt criterion would silently not count.
+pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
+    let mut labels = CaseLabels::default();
+    for (key, value) in object(value, "labels")? {
+        match key.as_str() {
+            "final" if value.is_null() => {}
+            "final" => labels.last = Some(scores(&value, "labels.final")?),
+            "aspects" => labels.aspects = group(value, "aspects", Aspect::ALL, Aspect::key)?,
+            "criteria" => {
+                labels.criteria = group(value, "criteria", Criterion::ALL, Criterion::key)?;
+            }
+            _ => {
+                return Err(format!(
+                    "`labels` has the unknown name `{key}`, expected final, aspects or criteria"
+                ));
+            }
+        }
+    }
+    Ok(labels)
+}
+
+/// What is told of labels that are left out.
+pub(super) fn left_out(fault: &str) -> String {
+    format!(
+        "{fault}\nhint: the case is judged without its labels; mend them and run again to have them"
+    )
+}
+
+/// Checks that there is one score per response.
+pub(super) fn check(labels: &CaseLabels, responses: usize) -> Result<(), String> {
+    let last = labels.last.iter().map(|s| ("final", s));
+    let aspects = labels.aspects.iter().map(|(a, s)| (a.key(), s));
+    let criteria = labels.criteria.iter().map(|(c, s)| (c.key(), s));
+    match last
+        .chain(aspects)
+        .chain(criteria)
+        .find(|(_, s)| s.len() != responses)
+    {
+        None => Ok(()),
+        Some((name, scores)) => Err(format!(
+            "label `{name}` has {} scores, expected {responses}: one per response",
+            scores.len()
+        )),
+    }
+}
+
+/// Leaves the scores of the responses that are kept.
+pub(super) fn keep(labels: &mut CaseLabels, kept: &[bool]) {
+    let all = labels.last.iter_mut();
+    let all = all.chain(labels.aspects.values_mut());
+    for scores in all.chain(labels.criteria.values_mut()) {
+        let mut kept = kept.iter();
+        scores.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+}
+
+fn object(value: Value, name: &str) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("`{name}` is {}, expected an object", kind(&other))),
+    }
+}
+
+fn group<K: Ord + Copy, const N: usize>(
+    value: Value,
+    name: &str,
+    all: [K; N],
+    key_of: impl Fn(K) -> &'static str,
+) -> Result<BTreeMap<K, Vec<f64>>, String> {
+    let mut group = BTreeMap::new();
+    for (key, value) in object(value, &format!("labels.{name}"))? {
+        let known = all.into_iter().find(|&k| key_of(k) == key).ok_or_else(|| {
+            let names = all.map(&key_of).join(", ");
+            format!("`labels.{name}` has the unknown name `{key}`, expected one of {names}")
+        })?;
+        group.insert(known, scores(&value, &format!("labels.{name}.{key}"))?);
+    }
+    Ok(group)
+}
+
+fn scores(value: &Value, name: &str) -> Result<Vec<f64>, String> {
+    let Value::Array(items) = value else {
+        return Err(format!(
+            "`{name}` is {}, expected an array of scores",
+            kind(value)
+        ));
+    };
+    let score = |item: &Value| match item.as_f64() {
+        Some(number) if (0.0..=5.0).contains(&number) => Ok(number),
+        Some(_) => Err(format!("`{name}` has the score {item}, expected 0 to 5")),
+        None => Err(format!(
+            "`{name}` has {} in it, expected scores 0 to 5",
+            kind(item)
+        )),
+    };
+    items.iter().map(score).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_the_three_groups() {
+        let labels = parse(json!({
+            "final": [5, 0.5],
+            "aspects": {"medical_knowledge": [4, 1]},
+            "criteria": {"factual_accuracy": [5, 0], "tone_and_empathy": [3, 3]},
+        }))
+        .unwrap();
+        assert_eq!(labels.last, Some(vec![5.0, 0.5]));
+        assert_eq!(labels.aspects[&Aspect::MedicalKnowledge], [4.0, 1.0]);
+        assert_eq!(labels.criteria.len(), 2);
+        assert!(check(&labels, 2).is_ok());
+        assert!(check(&labels, 3).unwrap_err().contains("final"));
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know() {
+        let fault = |v| parse(v).unwrap_err();
+        assert!(fault(json!({"finale": [1, 2]})).contains("finale"));
+        assert!(fault(json!({"criteria": {"accuracy": [1, 2]}})).contains("factual_accuracy"));
+        assert!(fault(json!({"final": [1, 5.5]})).contains("5.5"));
+        assert!(fault(json!({"final": [1, -1]})).contains("-1"));
+        assert!(fault(json!({"final": [1, null]})).contains("null"));
+        assert!(fault(json!({"final": 3})).contains("a number"));
+        assert!(fault(json!([1, 2])).contains("an array"));
+    }
+}

@@ -1,0 +1,167 @@
+//! Cases from the hub's Parquet files: Path-VQA and VQA-RAD with embedded images.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde_json::Map;
+
+use super::case::{Case, ImageSource, InputProblem};
+use super::layout::stem;
+use super::parquet::{VqaRow, VqaRows};
+use crate::data::cases::case_assembler::{Draft, Drafts};
+
+/// The cases of the shards of one split, in order. The row index, by which answers name their
+/// question, counts through all of them.
+pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
+    let mut before = 0;
+    let mut opened = Vec::new();
+    for path in shards {
+        let rows = VqaRows::open(path)?;
+        let total = rows.total();
+        opened.push((before, rows, ParquetShard::new(path)));
+        before += total;
+    }
+    Ok(Box::new(opened.into_iter().flat_map(
+        |(before, rows, shard)| rows.map(move |(index, row)| shard.draft(before + index, row)),
+    )))
+}
+
+/// The number of rows.
+pub(super) fn count(shards: &[PathBuf]) -> Result<u64> {
+    shards
+        .iter()
+        .map(|path| Ok(VqaRows::open(path)?.total()))
+        .sum()
+}
+
+struct ParquetShard {
+    file: Arc<Path>,
+    stem: String,
+    dataset: String,
+}
+
+impl ParquetShard {
+    fn new(path: &Path) -> Self {
+        Self {
+            file: path.into(),
+            stem: stem(path),
+            dataset: dataset_of(path),
+        }
+    }
+
+    fn draft(&self, index: u64, row: Result<VqaRow, String>) -> Result<Draft, InputProblem> {
+        let id = format!("{}-{index}", self.stem);
+        let problem = |fault| InputProblem::parse(&self.file, index + 1, Some(id.clone()), fault);
+        let row = row.map_err(problem)?;
+        let name = row.path.unwrap_or_else(|| id.clone());
+        let image = row.image.map(|bytes| ImageSource::Bytes {
+            name: name.clone(),
+            bytes,
+        });
+        let image = image.ok_or_else(|| problem("the image is null or empty".into()))?;
+        let mut meta = Map::new();
+        meta.insert("dataset".into(), self.dataset.as_str().into());
+        if let Some(answer) = &row.answer {
+            let kind = if is_yes_no(answer) { "closed" } else { "open" };
+            meta.insert("answer_type".into(), kind.into());
+        }
+        meta.insert("image".into(), name.into());
+        let case = Case {
+            id: id.clone(),
+            image: Some(image),
+            question: row.question,
+            responses: Vec::new(),
+            reference: row.answer.map(|a| a.trim().to_owned()),
+            labels: None,
+            meta,
+            extra: Map::new(),
+            line: index + 1,
+        };
+        Ok(Draft {
+            case,
+            keys: vec![index.to_string(), id],
+            file: Arc::clone(&self.file),
+            faults: Vec::new(),
+            wanted: true,
+        })
+    }
+}
+
+/// Whether an answer is yes or no.
+fn is_yes_no(answer: &str) -> bool {
+    let word = answer.trim().trim_end_matches('.');
+    word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("no")
+}
+
+/// The data set a file belongs to, by the names of its folders: the two the hub has in this layout,
+/// else the folder that holds the shards.
+fn dataset_of(path: &Path) -> String {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let names: Vec<String> = full
+        .iter()
+        .rev()
+        .map(|part| part.to_string_lossy().to_lowercase())
+        .collect();
+    for name in &names {
+        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        if plain.contains("pathvqa") {
+            return "path_vqa".into();
+        }
+        if plain.contains("vqarad") {
+            return "vqa_rad".into();
+        }
+    }
+    let folder = names.iter().skip(1).find(|name| *name != "data");
+    folder.cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parquet::tests::{ParquetCells, write};
+    use super::*;
+
+    #[test]
+    fn counts_rows_through_all_shards() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("Path-VQA").join("data");
+        std::fs::create_dir_all(&folder).unwrap();
+        let named: ParquetCells = [
+            Some(b"jpeg"),
+            Some(b"a.jpg"),
+            Some(b"is it?"),
+            Some(b"Yes."),
+        ];
+        let bare: ParquetCells = [Some(b"jpeg"), None, Some(b"what?"), Some(b" liver ")];
+        let blind: ParquetCells = [None, None, Some(b"what?"), None];
+        let shards = [folder.join("test-0.parquet"), folder.join("test-1.parquet")];
+        write(&shards[0], &[&[named, bare]]);
+        write(&shards[1], &[&[bare, blind]]);
+        assert_eq!(count(&shards).unwrap(), 4);
+        let found: Vec<_> = drafts(&shards).unwrap().collect();
+        let first = found[0].as_ref().unwrap();
+        assert_eq!(first.case.meta["dataset"], "path_vqa");
+        assert_eq!(first.case.meta["answer_type"], "closed");
+        assert_eq!(first.case.meta["image"], "a.jpg");
+        let third = found[2].as_ref().unwrap();
+        assert_eq!(third.keys, ["2", "test-1-2"]);
+        assert_eq!((third.case.id.as_str(), third.case.line), ("test-1-2", 3));
+        assert_eq!(third.case.reference.as_deref(), Some("liver"));
+        assert_eq!(third.case.meta["answer_type"], "open");
+        let problem = found[3].as_ref().err().unwrap();
+        assert_eq!((problem.line, problem.id.as_deref()), (4, Some("test-1-3")));
+    }
+
+    #[test]
+    fn names_the_data_set_by_its_folders() {
+        assert_eq!(
+            dataset_of(Path::new("/x/vqa_rad/data/train.parquet")),
+            "vqa_rad"
+        );
+        assert_eq!(
+            dataset_of(Path::new("/x/path-vqa/train/0000.parquet")),
+            "path_vqa"
+        );
+        assert_eq!(dataset_of(Path::new("/x/Mine/data/train.parquet")), "mine");
+    }
+}

@@ -1,0 +1,210 @@
+//! The elements of a JSON file that is one large array, one at a time.
+//!
+//! The released data sets are single arrays of thousands of objects. Cutting them at the commas of
+//! the outermost level keeps memory flat and lets one broken element be reported alone.
+
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result as Opened};
+use serde::de::DeserializeOwned;
+
+use super::case::InputProblem;
+use super::lines::LONGEST;
+use super::python_json;
+use crate::data::cases::case_id::{id_in_broken, id_text};
+use crate::support::files::regular_file;
+
+/// A row of an array file, with its line.
+pub(super) type NumberedRow<T> = Result<(u64, T), InputProblem>;
+
+/// The rows of a file that is an array of `T`, whose ids are in the field `id`.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub(super) fn rows<T: DeserializeOwned>(
+    path: &Path,
+    id: &'static str,
+) -> Opened<impl Iterator<Item = NumberedRow<T>> + use<T>> {
+    let opened =
+        regular_file::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
+    let file: Arc<Path> = path.into();
+    Ok(
+        Elements::new(BufReader::new(opened)).map(move |(line, element)| {
+            let bytes = element.map_err(|fault| InputProblem::parse(&file, line, None, fault))?;
+            let broken = |id, e: serde_json::Error| {
+                InputProblem::parse(
+                    &file,
+                    line,
+                    id,
+                    format!("broken row: {}", python_json::reason(&e)),
+                )
+            };
+            let text = String::from_utf8_lossy(&bytes);
+            let value = python_json::read(&text).map_err(|e| broken(id_in_broken(&text, id), e))?;
+            let found = value.get(id).and_then(id_text);
+            serde_json::from_value(value)
+                .map(|row| (line, row))
+                .map_err(|e| broken(found, e))
+        }),
+    )
+}
+
+/// Elements of an array as raw JSON, with the number of the line on which each begins.
+pub(super) struct Elements<R> {
+    reader: R,
+    line: u64,
+    state: ArrayState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArrayState {
+    Start,
+    Inside,
+    Ended,
+}
+
+impl<R: BufRead> Elements<R> {
+    /// The elements of the array in `reader`.
+    pub(super) fn new(reader: R) -> Self {
+        Self {
+            reader,
+            line: 1,
+            state: ArrayState::Start,
+        }
+    }
+
+    fn byte(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(chunk) => {
+                    let Some(&byte) = chunk.first() else {
+                        return Ok(None);
+                    };
+                    self.reader.consume(1);
+                    self.line += u64::from(byte == b'\n');
+                    return Ok(Some(byte));
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<(), String> {
+        loop {
+            match self.byte().map_err(unreadable)? {
+                Some(0xEF | 0xBB | 0xBF) => {}
+                Some(b) if b.is_ascii_whitespace() => {}
+                Some(b'[') => return Ok(()),
+                _ => return Err("the file is not a JSON array".into()),
+            }
+        }
+    }
+
+    /// The bytes up to the comma or bracket that ends the element.
+    fn element(&mut self) -> Result<Option<(u64, Vec<u8>)>, String> {
+        let (mut bytes, mut depth, mut quoted, mut escaped) = (Vec::new(), 0_u32, false, false);
+        let mut start = self.line;
+        loop {
+            let Some(byte) = self.byte().map_err(unreadable)? else {
+                self.state = ArrayState::Ended;
+                return Err("the file ends within the array".into());
+            };
+            if quoted {
+                quoted = escaped || byte != b'"';
+                escaped = !escaped && byte == b'\\';
+            } else {
+                match byte {
+                    b'"' => quoted = true,
+                    b'{' | b'[' => depth += 1,
+                    b']' if depth == 0 => {
+                        self.state = ArrayState::Ended;
+                        return Ok((!bytes.is_empty()).then_some((start, bytes)));
+                    }
+                    b',' if depth == 0 => return Ok(Some((start, bytes))),
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    b if b.is_ascii_whitespace() && bytes.is_empty() => {
+                        start = self.line;
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            bytes.push(byte);
+            if bytes.len() > LONGEST {
+                self.state = ArrayState::Ended;
+                return Err(format!("the element is longer than {LONGEST} bytes"));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Elements<R> {
+    /// The line and the element's text; or what is wrong with it.
+    type Item = (u64, Result<Vec<u8>, String>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == ArrayState::Start {
+            if let Err(fault) = self.open() {
+                self.state = ArrayState::Ended;
+                return Some((self.line, Err(fault)));
+            }
+            self.state = ArrayState::Inside;
+        }
+        if self.state == ArrayState::Ended {
+            return None;
+        }
+        match self.element() {
+            Ok(found) => found.map(|(line, bytes)| (line, Ok(bytes))),
+            Err(fault) => {
+                self.state = ArrayState::Ended;
+                Some((self.line, Err(fault)))
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the argument of map_err"
+)]
+fn unreadable(error: io::Error) -> String {
+    format!("the file cannot be read any further: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<(u64, Result<String, String>)> {
+        let text_of = |bytes| String::from_utf8(bytes).unwrap().trim_end().to_owned();
+        Elements::new(text.as_bytes())
+            .map(|(line, e)| (line, e.map(text_of)))
+            .collect()
+    }
+
+    #[test]
+    fn cuts_at_the_outermost_commas() {
+        let found = all("\u{feff}[{\"a\": \"],}\\\"\", \"b\": [1, {}]},\n\n 2 ,\n \"x,\" ]\n");
+        let texts: Vec<_> = found
+            .iter()
+            .map(|(l, e)| (*l, e.clone().unwrap()))
+            .collect();
+        assert_eq!(texts[0], (1, "{\"a\": \"],}\\\"\", \"b\": [1, {}]}".into()));
+        assert_eq!(texts[1], (3, "2".into()));
+        assert_eq!(texts[2], (4, "\"x,\"".into()));
+        assert_eq!(texts.len(), 3);
+        assert!(all("[]").is_empty());
+    }
+
+    #[test]
+    fn says_where_it_ends_too_early() {
+        let found = all("[{\"a\": 1},\n{\"b\": ");
+        assert_eq!(found.len(), 2);
+        assert!(found[1].1.as_ref().unwrap_err().contains("ends within"));
+        assert!(all("{\"a\": 1}")[0].1.is_err());
+        assert!(all("")[0].1.is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The options of a question that offers them: "heart or lung?", "T1, T2, or FLAIR?".
+
+use crate::data::dataset_rows::answer_terms::{overlap, terms};
+
+/// Options of more words than this cannot be told from the rest of the question.
+const LONGEST: usize = 3;
+
+/// The options a question offers besides the reference answer; none if it offers no choice, or if
+/// the reference is not one of its options.
+pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
+    let text = question.trim().trim_end_matches(['?', '.', ' ']);
+    let Some((before, after)) = text.rsplit_once(" or ") else {
+        return Vec::new();
+    };
+    let size = reference.split_whitespace().count().max(1);
+    if size > LONGEST {
+        return Vec::new();
+    }
+    let mut listed: Vec<&str> = before
+        .split(',')
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+        .collect();
+    let mut options = Vec::new();
+    // In "Which is bigger, lung, liver or heart" the first part is the question itself; in "Is it
+    // solid or cystic" it ends with an option.
+    if listed.len() > 1 {
+        listed.remove(0);
+        options.extend(listed.into_iter().map(|s| first_words(s, size)));
+    } else {
+        options.extend(listed.first().map(|s| last_words(s, size)));
+    }
+    options.push(first_words(after, size));
+    let right = terms(reference);
+    let is_right = |option: &String| overlap(&terms(option), &right);
+    if !options.iter().any(is_right) && !last_is(before, &right) {
+        return Vec::new();
+    }
+    options.retain(|option| !option.is_empty() && !is_right(option));
+    options
+        .into_iter()
+        .map(|option| with_head(option, reference, before))
+        .collect()
+}
+
+/// "gray or white matter", answered by "white matter": the other is "gray matter".
+fn with_head(option: String, reference: &str, before: &str) -> String {
+    let words: Vec<_> = reference.split_whitespace().collect();
+    match words.last() {
+        Some(&head) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
+            let head_said = before.to_lowercase().contains(&head.to_lowercase());
+            if head_said {
+                option
+            } else {
+                format!("{option} {}", head.to_lowercase())
+            }
+        }
+        _ => option,
+    }
+}
+
+/// Whether the part before "or" ends with the right answer.
+fn last_is(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
+    terms(&last_words(before, right.len())).is_subset(right)
+}
+
+const ARTICLES: [&str; 6] = ["a", "an", "the", "in", "on", "either"];
+
+fn first_words(text: &str, n: usize) -> String {
+    let words = text
+        .split_whitespace()
+        .skip_while(|w| ARTICLES.contains(&w.to_lowercase().as_str()));
+    words.take(n).collect::<Vec<_>>().join(" ")
+}
+
+fn last_words(text: &str, n: usize) -> String {
+    let all: Vec<_> = text.split_whitespace().collect();
+    let tail = all.get(all.len().saturating_sub(n)..).unwrap_or_default();
+    first_words(&tail.join(" "), n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_other_option() {
+        for (question, reference, other) in [
+            ("Which organ is abnormal, heart or lung?", "Heart", "lung"),
+            (
+                "Is the lesion seen in the gray or white matter?",
+                "White matter",
+                "gray matter",
+            ),
+            ("Is this a solid or cystic lesion?", "Solid", "cystic"),
+            (
+                "Is this a contrast CT or a non-contrast CT?",
+                "Contrast CT",
+                "non-contrast CT",
+            ),
+            (
+                "Is the lung on the right or left side?",
+                "Left side",
+                "right side",
+            ),
+            ("Is this an AP or PA film?", "PA", "AP"),
+        ] {
+            let found = others(question, reference);
+            assert_eq!(found, [other], "{question}");
+        }
+        let three = others(
+            "Which is the biggest in this image,lung,liver or heart?",
+            "Lung",
+        );
+        assert_eq!(three, ["liver", "heart"]);
+    }
+
+    #[test]
+    fn no_choice_no_option() {
+        assert!(others("Is the lung healthy?", "Yes").is_empty());
+        assert!(others("Is it in the liver or spleen?", "Both kidneys").is_empty());
+        let long = others(
+            "Is it inside the patient or on the patient's skin?",
+            "on the patient's skin",
+        );
+        assert!(long.is_empty(), "{long:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Labels in the form of a case: one score per response and target.
+
+use super::entry::{LabelEntry, LabelValue, ONE_RATER};
+use super::target::ScoreTarget;
+use crate::data::cases::CaseLabels;
+
+/// The labels that a record carries from its case.
+pub fn own(
+    case: Option<&str>,
+    pair: Option<&[String; 2]>,
+    labels: Option<&CaseLabels>,
+    line: u64,
+) -> Vec<LabelEntry> {
+    let (Some(case), Some(pair), Some(labels)) = (case, pair, labels) else {
+        return Vec::new();
+    };
+    // A record that this program wrote has a score for each of the two.
+    spread(line, case, ONE_RATER, (pair, labels)).unwrap_or_default()
+}
+
+/// Scores of each model.
+pub(super) fn spread(
+    line: u64,
+    case: &str,
+    rater: &str,
+    (models, labels): (&[String], &CaseLabels),
+) -> Result<Vec<LabelEntry>, String> {
+    let last = labels
+        .last
+        .iter()
+        .map(|scores| (ScoreTarget::Final, scores));
+    let aspects = labels
+        .aspects
+        .iter()
+        .map(|(a, scores)| (ScoreTarget::Aspect(*a), scores));
+    let criteria = labels
+        .criteria
+        .iter()
+        .map(|(c, scores)| (ScoreTarget::Criterion(*c), scores));
+    let mut entries = Vec::new();
+    for (target, scores) in last.chain(aspects).chain(criteria) {
+        if scores.len() != models.len() {
+            return Err(format!(
+                "label `{}` has {} scores, expected {}: one per response",
+                target.key(),
+                scores.len(),
+                models.len()
+            ));
+        }
+        entries.extend(models.iter().zip(scores).map(|(model, value)| LabelEntry {
+            line,
+            case: case.to_owned(),
+            rater: rater.to_owned(),
+            target,
+            what: LabelValue::Score {
+                model: model.clone(),
+                value: *value,
+            },
+        }));
+    }
+    Ok(entries)
+}

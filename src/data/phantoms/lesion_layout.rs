@@ -1,0 +1,161 @@
+//! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
+
+use super::scene::{BodyFrame, Lesion, LesionSide, LesionSize, PhantomKind};
+use crate::data::phantoms::random_choice::RandomChoice;
+
+/// Layouts that are tried before the fixed one is taken.
+const LAYOUTS: usize = 80;
+/// Spots that are tried for one lesion of a layout.
+const SPOTS: usize = 40;
+
+/// What is to be placed, and in which body.
+pub(crate) struct LesionLayout {
+    pub(crate) kind: PhantomKind,
+    pub(crate) frame: BodyFrame,
+    pub(crate) count: usize,
+    pub(crate) side: LesionSide,
+    pub(crate) size: LesionSize,
+}
+
+/// The lesions of a scene with at least one.
+pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
+    let halves = halves(plan, rng);
+    let shapes: Vec<(f32, f32)> = halves.iter().map(|_| shape(plan.size, rng)).collect();
+    for _ in 0..LAYOUTS {
+        if let Some(found) = layout(plan, &halves, &shapes, rng) {
+            return found;
+        }
+    }
+    column(&halves, &shapes)
+}
+
+/// Which half each lesion lies in; true is left.
+fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
+    let odd = rng.chance(0.5);
+    (0..plan.count)
+        .map(|i| match plan.side {
+            LesionSide::Left => true,
+            LesionSide::Right => false,
+            LesionSide::Both => (i % 2 == 0) == odd,
+        })
+        .collect()
+}
+
+fn shape(size: LesionSize, rng: &mut impl RandomChoice) -> (f32, f32) {
+    let radius = match size {
+        LesionSize::Small => rng.between(4.0, 5.0),
+        LesionSize::Large => rng.between(9.0, 10.0),
+    };
+    (radius, rng.between(0.9, 1.1))
+}
+
+fn layout(
+    plan: &LesionLayout,
+    halves: &[bool],
+    shapes: &[(f32, f32)],
+    rng: &mut impl RandomChoice,
+) -> Option<Vec<Lesion>> {
+    let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
+    // Free pixels between two lesions; three large ones must still fit into one lung.
+    let gap = if plan.size == LesionSize::Small {
+        9.0
+    } else {
+        5.0
+    };
+    for (&left, &(radius, stretch)) in halves.iter().zip(shapes) {
+        let spot = (0..SPOTS).find_map(|_| {
+            let reach = rng.between(10.0, 56.0);
+            let x = if left { 64.0 - reach } else { 64.0 + reach };
+            let lesion = Lesion {
+                x,
+                y: rng.between(10.0, 118.0),
+                radius,
+                stretch,
+            };
+            let apart = placed.iter().all(|other| {
+                let (dx, dy) = (other.x - lesion.x, other.y - lesion.y);
+                let room = (other.radius + radius) * 1.1 + gap;
+                dx * dx + dy * dy >= room * room
+            });
+            (apart && holds(plan, &lesion)).then_some(lesion)
+        })?;
+        placed.push(spot);
+    }
+    Some(placed)
+}
+
+/// Whether the lesion lies in tissue, clear of the midline and of the edge.
+fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
+    let outer = lesion.radius * 1.1;
+    let midline = match plan.kind {
+        PhantomKind::Ct | PhantomKind::Histology => 5.0,
+        PhantomKind::Mri => 10.0,
+        PhantomKind::Radiograph => 3.0,
+    };
+    if (lesion.x - 64.0).abs() < outer + midline {
+        return false;
+    }
+    let (u, v) = plan.frame.inside(lesion.x, lesion.y);
+    match plan.kind {
+        PhantomKind::Ct | PhantomKind::Mri => within((u, v), plan.frame.axes, outer + 7.0),
+        PhantomKind::Radiograph => {
+            let lung = plan.frame.lung();
+            within(
+                (u.abs() - lung.offset, v),
+                (lung.axes.0, lung.axes.1),
+                outer + 1.0,
+            )
+        }
+        PhantomKind::Histology => {
+            let edge = outer + 4.0;
+            lesion.x > edge && lesion.x < 128.0 - edge && lesion.y > edge && lesion.y < 128.0 - edge
+        }
+    }
+}
+
+fn within((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
+    let (a, b) = ((axes.0 - margin).max(1.0), (axes.1 - margin).max(1.0));
+    (u / a) * (u / a) + (v / b) * (v / b) <= 1.0
+}
+
+/// The layout that fits every body: one column in each half.
+fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
+    let rows = [64.0, 37.0, 91.0];
+    let places = halves.iter().zip(shapes).zip(rows);
+    places
+        .map(|((&left, &(radius, stretch)), y)| {
+            let x = if left { 36.0 } else { 92.0 };
+            Lesion {
+                x,
+                y,
+                radius,
+                stretch,
+            }
+        })
+        .collect()
+}
+
+/// The two lungs of a radiograph, in pixels of the body's own axes.
+pub(crate) struct Lung {
+    /// Distance of a lung's centre from the midline.
+    pub(crate) offset: f32,
+    /// Half-axes.
+    pub(crate) axes: (f32, f32),
+}
+
+impl BodyFrame {
+    /// A pixel in the body's own axes (pixels from its centre, turned upright).
+    pub(crate) fn inside(&self, x: f32, y: f32) -> (f32, f32) {
+        let (dx, dy) = (x - self.centre.0, y - self.centre.1);
+        let (c, s) = self.turn;
+        (dx * c + dy * s, dy * c - dx * s)
+    }
+
+    /// The lungs of a radiograph with this frame.
+    pub(crate) fn lung(&self) -> Lung {
+        Lung {
+            offset: self.axes.0 * 0.49,
+            axes: (self.axes.0 * 0.40, self.axes.1 * 0.80),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Writing a response: a claim, defects laid over it, and the evaluation that a perfect judge
+//! would write. It serves phantoms and real data alike; only the claim differs.
+
+use acem3_experts::{Aspect, Criterion};
+use rand::RngCore;
+
+use super::claim::Claim;
+use super::rules::{Defect, phrase};
+use crate::data::phantoms::random_choice::RandomChoice;
+
+/// A response and its exact evaluation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenResponse {
+    /// The text.
+    pub text: String,
+    /// The rating on each of the ten criteria, in the order of [`Criterion::ALL`].
+    pub ratings: Vec<(Criterion, ExactRating)>,
+    /// The final rating.
+    pub conclusion: ExactRating,
+    /// The defects it was written with.
+    pub defects: Vec<Defect>,
+}
+
+impl WrittenResponse {
+    /// The score on a criterion.
+    pub fn score(&self, criterion: Criterion) -> u8 {
+        let mut found = self.ratings.iter().filter(|(c, _)| *c == criterion);
+        found.next().map_or(0, |(_, rating)| rating.score)
+    }
+
+    /// The mean score of an aspect's criteria, 0 to 5.
+    pub fn aspect(&self, aspect: Aspect) -> f64 {
+        let criteria = aspect.criteria();
+        let sum: u32 = criteria.iter().map(|c| u32::from(self.score(*c))).sum();
+        f64::from(sum) / criteria.len().max(1) as f64
+    }
+}
+
+/// An analysis and a score, as a perfect judge would give them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExactRating {
+    /// The reason, in a few words.
+    pub analysis: String,
+    /// 0 to 5, higher being better.
+    pub score: u8,
+}
+
+const HEDGES: &[&str] = &[
+    "A radiologist should confirm this.",
+    "Please have a doctor check this.",
+];
+const COURTESIES: &[&str] = &[
+    "I hope this helps.",
+    "Thank you for asking.",
+    "I wish you well.",
+];
+
+/// Writes a response that makes `claim` and has these defects, with its evaluation.
+/// Wording is drawn from `rng`; the scores depend on the claim, the defects and on whether a
+/// courtesy was drawn.
+pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> WrittenResponse {
+    let (text, courteous) = compose(claim, defects, rng);
+    let evasive = defects.contains(&Defect::Evasive);
+    let ratings: Vec<(Criterion, ExactRating)> = Criterion::ALL
+        .into_iter()
+        .map(|criterion| {
+            let score = score(criterion, claim, defects, courteous);
+            (
+                criterion,
+                ExactRating {
+                    analysis: analysis(criterion, score, claim, evasive),
+                    score,
+                },
+            )
+        })
+        .collect();
+    let conclusion = conclude(ratings.iter().map(|(c, rating)| (*c, rating.score)));
+    WrittenResponse {
+        text,
+        ratings,
+        conclusion,
+        defects: defects.to_vec(),
+    }
+}
+
+/// The text, and whether it ends with a courtesy.
+fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (String, bool) {
+    let has = |defect| defects.contains(&defect);
+    if has(Defect::Bare) {
+        return (capital(&claim.bare), false);
+    }
+    let (mut before, mut after, mut end): (Vec<String>, Vec<String>, Vec<String>) =
+        Default::default();
+    let (mut hedged, mut courteous) = (defects.len() < 2 && rng.chance(0.5), rng.chance(0.5));
+    let mut core = claim.sentence.clone();
+    for &defect in defects {
+        let words = spoil(defect, rng);
+        match defect {
+            Defect::Evasive => core = words,
+            Defect::Muddled | Defect::Winding => before.push(words),
+            Defect::Truncated => end.push(words),
+            Defect::OtherPicture | Defect::OffTopic | Defect::Insult | Defect::Rude
+                if rng.chance(0.5) =>
+            {
+                before.insert(0, words);
+            }
+            _ => after.push(words),
+        }
+        // What contradicts the defect is not said beside it.
+        hedged &= !matches!(
+            defect,
+            Defect::Certain
+                | Defect::TooSure
+                | Defect::Truncated
+                | Defect::Garbled
+                | Defect::Curt
+                | Defect::Evasive
+        );
+        courteous &= !matches!(
+            defect,
+            Defect::Insult | Defect::Rude | Defect::Curt | Defect::Truncated
+        );
+    }
+    let mut parts = before;
+    parts.push(core);
+    parts.extend(after);
+    if hedged {
+        parts.push(rng.phrase(HEDGES).to_owned());
+    }
+    if courteous {
+        parts.push(rng.phrase(COURTESIES).to_owned());
+    }
+    parts.extend(end);
+    parts.retain(|part| !part.is_empty());
+    (parts.join(" "), courteous)
+}
+
+/// The words that show a defect, spoilt as it demands.
+fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
+    let words = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
+    match defect {
+        Defect::Truncated => {
+            let whole: Vec<&str> = words.split(' ').collect();
+            // At least two words stay and at least two are missing.
+            let kept = 2 + rng.below(whole.len().saturating_sub(3));
+            whole
+                .get(..kept)
+                .map_or_else(String::new, |kept| kept.join(" "))
+        }
+        Defect::Garbled => words
+            .split(' ')
+            .map(|word| garble(word, rng))
+            .collect::<Vec<String>>()
+            .join(" "),
+        _ => words.to_owned(),
+    }
+}
+
+/// Exchanges letters within a word; short words stay.
+fn garble(word: &str, rng: &mut impl RandomChoice) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    if letters.len() > 3 {
+        let at = rng.below(letters.len() - 2);
+        letters.swap(at, at + 1);
+        letters.swap(0, 2);
+    }
+    letters.into_iter().collect()
+}
+
+fn score(criterion: Criterion, claim: &Claim, defects: &[Defect], courteous: bool) -> u8 {
+    let best = match criterion {
+        Criterion::FactualAccuracy => claim.accuracy(),
+        Criterion::AddressingMultipleConcerns => claim.coverage(),
+        Criterion::ToneAndEmpathy if !courteous => 4,
+        _ => 5,
+    };
+    let rules = defects.iter().filter_map(|defect| defect.rule());
+    let lowered = rules
+        .flat_map(|rule| rule.lowers)
+        .filter(|(c, _)| *c == criterion);
+    lowered.map(|(_, level)| *level).fold(best, u8::min)
+}
+
+fn analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> String {
+    match criterion {
+        Criterion::FactualAccuracy => {
+            let silent = evasive || claim.short.is_empty() || claim.answered == 0;
+            let claimed = if silent { "nothing" } else { &claim.short };
+            finding(claimed, &claim.truth, score)
+        }
+        Criterion::AddressingMultipleConcerns if score == 2 && !claim.left_out.is_empty() => {
+            format!("Leaves out the {}.", claim.left_out)
+        }
+        Criterion::AddressingMultipleConcerns if score == 5 && claim.asked > 1 => {
+            "Answers both concerns.".to_owned()
+        }
+        _ => phrase(criterion, score).to_owned(),
+    }
+}
+
+/// The analysis of factual accuracy: what the response claims, what the image shows, and whether
+/// they agree, as far as `score` says.
+pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
+    let agreement = match score {
+        0 => "nothing to compare",
+        1 => "they differ",
+        5 => "they agree",
+        _ => "they agree in part",
+    };
+    format!("Claims {claimed}{SHOWN} {shown}: {agreement}.")
+}
+
+/// What stands in it between the claim and the finding.
+pub const SHOWN: &str = "; the image shows";
+
+/// Where in the analysis of factual accuracy it stands what the image shows.
+pub fn found(analysis: &str) -> Option<std::ops::Range<usize>> {
+    let end = analysis.rfind(':')?;
+    let start = analysis.get(..end)?.find(SHOWN)? + SHOWN.len();
+    Some(start..end)
+}
+
+/// The final rating: the lowest of the scores, those of expression counting one point more.
+pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
+    let mut weakest: Option<(u8, Criterion, u8)> = None;
+    for (criterion, score) in scores {
+        let weight = score + u8::from(criterion.aspect() == Aspect::Expression);
+        if weakest.is_none_or(|(least, _, _)| weight < least) {
+            weakest = Some((weight, criterion, score));
+        }
+    }
+    match weakest {
+        Some((weight, criterion, score)) if weight < 5 => ExactRating {
+            analysis: format!("Weakest: {} {score}.", criterion.name()),
+            score: weight,
+        },
+        _ => ExactRating {
+            analysis: "No weakness.".to_owned(),
+            score: 5,
+        },
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |c| c.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::phantoms::random_choice::dice;
+
+    fn real() -> Claim {
+        Claim::single("The liver is on the left.", "left", "right", false)
+    }
+
+    #[test]
+    fn a_wrong_real_answer_is_scored_by_its_claim() {
+        let written = write(&real(), &[], &mut dice(1, 2, 3));
+        assert!(written.text.starts_with("The liver is on the left."));
+        assert_eq!(written.score(Criterion::FactualAccuracy), 1);
+        assert_eq!(
+            written.ratings[4].1.analysis,
+            "Claims left; the image shows right: they differ."
+        );
+        assert_eq!(written.conclusion.analysis, "Weakest: Factual Accuracy 1.");
+        assert_eq!(written.conclusion.score, 1);
+    }
+
+    #[test]
+    fn a_bare_phrase_costs_form_but_not_the_final_score() {
+        let claim = Claim::single("The liver is on the right.", "right", "right", true);
+        let written = write(&claim, &[Defect::Bare], &mut dice(1, 2, 3));
+        assert_eq!(written.text, "Right");
+        assert_eq!(written.score(Criterion::ExpressionIntegrity), 4);
+        assert_eq!(written.conclusion.analysis, "No weakness.");
+        assert_eq!(written.conclusion.score, 5);
+    }
+
+    #[test]
+    fn an_evasive_answer_claims_nothing() {
+        let written = write(&real(), &[Defect::Evasive], &mut dice(1, 2, 3));
+        assert!(!written.text.contains("liver"));
+        assert_eq!(
+            written.ratings[4].1.analysis,
+            "Claims nothing; the image shows right: nothing to compare."
+        );
+        assert_eq!(written.score(Criterion::AddressingMultipleConcerns), 0);
+        assert_eq!(written.conclusion.score, 0);
+    }
+
+    #[test]
+    fn each_defect_lowers_what_its_rule_says_and_nothing_else() {
+        let claim = Claim::single("It is a lung.", "lung", "lung", true);
+        for rule in crate::data::phantoms::defect_table::RULES {
+            for draw in 0..8 {
+                let written = write(&claim, &[rule.defect], &mut dice(4, draw, 3));
+                for (criterion, rating) in &written.ratings {
+                    let row = rule.lowers.iter().find(|(c, _)| c == criterion);
+                    match (row, criterion) {
+                        (Some((_, level)), _) => assert_eq!(rating.score, *level, "{}", rule.key),
+                        (None, Criterion::ToneAndEmpathy) => assert!(rating.score >= 4),
+                        (None, _) => assert_eq!(rating.score, 5, "{}", rule.key),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_truncated_answer_ends_without_a_stop_and_keeps_its_claim() {
+        for draw in 0..50 {
+            let written = write(&real(), &[Defect::Truncated], &mut dice(7, draw, 3));
+            assert!(
+                written.text.starts_with("The liver is on the left. "),
+                "{}",
+                written.text
+            );
+            assert!(!written.text.ends_with('.'), "{}", written.text);
+        }
+    }
+
+    #[test]
+    fn expression_counts_one_point_less_than_the_rest() {
+        let claim = Claim::single("It is a lung.", "lung", "lung", true);
+        let written = write(
+            &claim,
+            &[Defect::Slang, Defect::TooSure],
+            &mut dice(1, 2, 3),
+        );
+        assert_eq!(
+            written.conclusion.analysis,
+            "Weakest: Handling Uncertainty 3."
+        );
+        let written = write(&claim, &[Defect::Slang], &mut dice(1, 2, 3));
+        assert_eq!(
+            written.conclusion.analysis,
+            "Weakest: Language Appropriateness 3."
+        );
+        assert_eq!(written.conclusion.score, 4);
+    }
+}

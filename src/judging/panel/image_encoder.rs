@@ -1,0 +1,109 @@
+//! From a decoded image to image tokens: processor, vision tower and projector of a panel.
+
+use acem3_projector::{Projector, pack};
+use acem3_vision::{AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, VisionTower};
+use anyhow::{Context, Result, bail};
+use candle::{Device, Tensor};
+use candle_nn::VarBuilder;
+
+use crate::checkpoints::panel::member::VisionSetup;
+
+/// What all members of a panel look through.
+pub(crate) struct ImageEncoder {
+    view: ImageInput,
+    /// The token `(c)` that ends a row of patches of tiles.
+    newline: Option<Tensor>,
+    tower: VisionTower,
+    projector: Projector,
+    device: Device,
+}
+
+/// What of an image is seen.
+enum ImageInput {
+    /// All of it at once.
+    Whole(ImageProcessor),
+    /// All of it at once, then in tiles.
+    Tiled(AnyRes),
+}
+
+impl ImageEncoder {
+    /// The vision tower and projector of the checkpoint under `vb`.
+    pub(crate) fn load(sight: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
+        let model = vb.pp("model");
+        let vision = model.pp("vision_tower.vision_model");
+        let processor = sight.processor.clone();
+        let (view, newline) = match &sight.pinpoints {
+            None => (ImageInput::Whole(processor), None),
+            Some(pinpoints) => {
+                let newline = model.get(sight.projector.hidden_size, "image_newline")?;
+                let any_res = AnyRes::new(processor, pinpoints.clone())?;
+                (ImageInput::Tiled(any_res), Some(newline))
+            }
+        };
+        Ok(Self {
+            view,
+            newline,
+            tower: VisionTower::load(&vision, &sight.vision, sight.selection)?,
+            projector: Projector::load(&model.pp("mm_projector"), &sight.projector)?,
+            device: device.clone(),
+        })
+    }
+
+    /// The tokens of one image; how many they are depends on its size where it is seen in tiles. The
+    /// inner error concerns this image alone, the outer one the panel.
+    ///
+    /// # Shapes
+    /// `(p, c)`.
+    pub(crate) fn see(&self, image: &DecodedImage) -> Result<Result<Tensor, ProcessError>> {
+        match self.prepare(image) {
+            Ok(tiles) => Ok(Ok(self.tokens(&tiles)?)),
+            Err(error @ ProcessError::Oblong { .. }) => Ok(Err(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the tower gets to see of an image: the whole, and tiles where there are any.
+    pub(crate) fn prepare(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
+        match &self.view {
+            ImageInput::Whole(processor) => Ok(Tiles {
+                pixel_values: processor.preprocess(image)?.unsqueeze(0)?,
+                grid: (0, 0),
+                image: (image.height(), image.width()),
+            }),
+            ImageInput::Tiled(any_res) => any_res.preprocess(image),
+        }
+    }
+
+    /// The tokens of what was prepared, without those of tiles that show only the black beside the
+    /// image.
+    ///
+    /// # Shapes
+    /// `(p, c)`.
+    pub(crate) fn tokens(&self, tiles: &Tiles) -> candle::Result<Tensor> {
+        let pixel_values = tiles.pixel_values.to_device(&self.device)?;
+        let tokens = self
+            .projector
+            .forward(&self.tower.forward(&pixel_values)?)?;
+        match &self.newline {
+            None => tokens.squeeze(0),
+            Some(newline) => {
+                let kept = tiles.unpadded(self.tower.config().grid());
+                pack(&tokens, tiles.grid, kept, newline)
+            }
+        }
+    }
+
+    /// Looks at a grey image, so that settings that do not fit each other are found before the
+    /// first case.
+    pub(crate) fn test(&self) -> Result<()> {
+        let grey = DecodedImage::from_rgb(64, 64, vec![127; 64 * 64 * 3]);
+        let tokens = self.see(&grey.context("a grey image")?)??;
+        let values = tokens.flatten_all()?.to_vec1::<f32>()?;
+        if values.iter().any(|value| !value.is_finite()) {
+            bail!(
+                "the image tokens of a grey image are not finite\nhint: check the processor and the weights"
+            );
+        }
+        Ok(())
+    }
+}

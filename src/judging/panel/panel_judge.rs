@@ -1,0 +1,371 @@
+//! The panel in session: pairs in, verdicts out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use acem3_conclusion::{MEMBER, OrderVerdict, Verdict};
+use acem3_experts::generate::{ImageTokens, Prefixes, Task};
+use acem3_experts::prompt::JudgeInput;
+use acem3_experts::{Aspect, BranchEvaluation, BranchJudge, Error, Rating};
+use anyhow::{Context, Result};
+use candle::DType;
+
+use super::load::Panel;
+use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::files::PanelFiles;
+use crate::data::cases::UnscoredReason;
+use crate::data::images::LoadedImage;
+use crate::judging::judge::{Judge, PairJob, Unscored};
+use crate::judging::panel::trunk_group::TrunkGroup;
+use crate::judging::provenance::{Provenance, judge_digest};
+use crate::support::device::Placement;
+
+/// What a member wrote about a sitting, or why it could not.
+type MemberOutput = Result<Vec<Rating>, Error>;
+
+/// An image as each group sees it; `None` for those that see none.
+type GroupImages = Vec<Option<Arc<ImageTokens>>>;
+
+/// Tokens of images that are kept, for further questions about them.
+const IMAGE_TOKENS: usize = 1 << 14;
+
+/// How a panel is used in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JudgeOptions {
+    /// Judge one presentation order instead of both.
+    pub single_order: bool,
+}
+
+/// A panel with what it remembers between batches. Nothing of it moves a verdict.
+pub struct PanelJudge {
+    panel: Panel,
+    options: JudgeOptions,
+    /// What each group remembers.
+    memories: Vec<GroupCache>,
+}
+
+/// What a group remembers between batches.
+#[derive(Default)]
+struct GroupCache {
+    prefixes: Prefixes,
+    images: HashMap<String, Arc<ImageTokens>>,
+}
+
+/// One pair in one order, on its way to a verdict.
+struct PairPass<'a> {
+    job: usize,
+    swapped: bool,
+    input: JudgeInput<'a>,
+    images: GroupImages,
+    branches: Result<Vec<BranchEvaluation>, Unscored>,
+}
+
+impl PanelJudge {
+    /// Loads a panel that judges both orders of every pair, and gives its reasons.
+    ///
+    /// # Errors
+    /// Where its files are no panel, or do not fit the place.
+    pub fn open(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
+        let panel = Panel::load(files, false, place, downloads)?;
+        Ok(Self::new(panel, JudgeOptions::default()))
+    }
+
+    /// A panel that begins to judge.
+    pub fn new(panel: Panel, options: JudgeOptions) -> Self {
+        Self {
+            memories: panel.groups.iter().map(|_| GroupCache::default()).collect(),
+            panel,
+            options,
+        }
+    }
+
+    /// Both orders of every job.
+    fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
+        let mut sittings = Vec::new();
+        for (i, job) in jobs.iter().enumerate() {
+            let images = match &job.image {
+                Some(image) => self.see(image)?,
+                None => Ok(self.panel.groups.iter().map(|_| None).collect()),
+            };
+            let orders: &[bool] = if self.options.single_order {
+                &[false]
+            } else {
+                &[false, true]
+            };
+            for swapped in orders {
+                let [first, second] = job.responses();
+                let responses = if *swapped {
+                    [second, first]
+                } else {
+                    [first, second]
+                };
+                sittings.push(PairPass {
+                    job: i,
+                    swapped: *swapped,
+                    input: JudgeInput {
+                        image: job.image.is_some(),
+                        question: job.question(),
+                        responses,
+                    },
+                    images: images.clone().unwrap_or_default(),
+                    branches: images.clone().map(|_| Vec::new()),
+                });
+            }
+        }
+        Ok(sittings)
+    }
+
+    /// An image as each group sees it.
+    fn see(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
+        let mut all = Vec::with_capacity(self.memories.len());
+        for (group, memory) in self.panel.groups.iter().zip(&mut self.memories) {
+            match memory.see(group, image)? {
+                Ok(seen) => all.push(seen),
+                Err(unscored) => return Ok(Err(unscored)),
+            }
+        }
+        Ok(Ok(all))
+    }
+
+    /// The three experts write about every sitting.
+    fn evaluate(&mut self, sittings: &mut [PairPass]) -> Result<()> {
+        let mut asked: Vec<&mut PairPass> = sittings
+            .iter_mut()
+            .filter(|sitting| sitting.branches.is_ok())
+            .collect();
+        // What each expert wrote about each sitting, in the order of the aspects.
+        let mut written: Vec<[Option<MemberOutput>; 3]> =
+            asked.iter().map(|_| Default::default()).collect();
+        let groups = self.panel.groups.iter().zip(&mut self.memories);
+        for (g, (group, memory)) in groups.enumerate() {
+            let mut tasks: Vec<Task> = Vec::new();
+            let mut places = Vec::new();
+            for (place, sitting) in asked.iter().enumerate() {
+                let (input, image) = sitting.input_for(g);
+                let all = group
+                    .branches
+                    .tasks(&input, image, group.engine.tokenizer())?;
+                for (aspect, mut task) in all.into_iter().enumerate() {
+                    if let Some(head) = group.head(aspect) {
+                        task.member = head;
+                        tasks.push(task);
+                        places.push((place, aspect));
+                    }
+                }
+            }
+            let texts = group.engine.write(&tasks, &mut memory.prefixes)?;
+            for ((place, aspect), text) in places.into_iter().zip(texts) {
+                let slot = written
+                    .get_mut(place)
+                    .and_then(|slots| slots.get_mut(aspect));
+                if let Some(slot) = slot {
+                    *slot = Some(text);
+                }
+            }
+        }
+        for (sitting, written) in asked.iter_mut().zip(written) {
+            for (aspect, ratings) in Aspect::ALL.into_iter().zip(written) {
+                let ratings = ratings.context("an expert has no seat in the panel")?;
+                match (ratings, &mut sitting.branches) {
+                    (Ok(ratings), Ok(branches)) => {
+                        branches.push(BranchJudge::evaluation(aspect, ratings));
+                    }
+                    (Err(error), branches) => *branches = Err(unscored(error)?),
+                    (Ok(_), Err(_)) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The conclusion model writes about every sitting that the experts could finish.
+    fn conclude(&mut self, sittings: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
+        let groups = self.panel.groups.iter().zip(&mut self.memories);
+        let seats = groups.enumerate();
+        let mut seats =
+            seats.filter_map(|(g, (group, m))| Some((g, group.head(MEMBER)?, group, m)));
+        let (g, head, group, memory) = seats.next().context("no conclusion model")?;
+        let mut tasks = Vec::new();
+        for sitting in sittings {
+            if let Ok(branches) = &sitting.branches {
+                let (input, image) = sitting.input_for(g);
+                let tokenizer = group.engine.tokenizer();
+                let mut task = group.conclusion.task(&input, image, branches, tokenizer)?;
+                task.member = head;
+                tasks.push(task);
+            }
+        }
+        let mut written = group
+            .engine
+            .write(&tasks, &mut memory.prefixes)?
+            .into_iter();
+        Ok(sittings
+            .iter()
+            .map(|s| {
+                if s.branches.is_ok() {
+                    written.next()
+                } else {
+                    None
+                }
+            })
+            .collect())
+    }
+}
+
+impl PairPass<'_> {
+    /// What a group is asked: one that sees nothing is asked about the text alone.
+    fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
+        let image = self.images.get(group).and_then(Option::as_ref);
+        let input = JudgeInput {
+            image: image.is_some(),
+            ..self.input.clone()
+        };
+        (input, image)
+    }
+}
+
+impl GroupCache {
+    /// The tokens of an image. Each is encoded alone, so that they never depend on the batch.
+    fn see(
+        &mut self,
+        group: &TrunkGroup,
+        image: &LoadedImage,
+    ) -> Result<Result<Option<Arc<ImageTokens>>, Unscored>> {
+        let Some(eyes) = &group.eyes else {
+            return Ok(Ok(None));
+        };
+        let key = image.sha256.to_string();
+        if let Some(tokens) = self.images.get(&key) {
+            return Ok(Ok(Some(tokens.clone())));
+        }
+        let seen = eyes
+            .see(&image.decoded)
+            .with_context(|| image.name.clone())?;
+        let tokens = match seen {
+            Ok(tokens) => tokens,
+            Err(error) => {
+                let message = format!("{}: {error}", image.name);
+                return Ok(Err(Unscored {
+                    reason: UnscoredReason::Image,
+                    message,
+                }));
+            }
+        };
+        let tokens = Arc::new(ImageTokens {
+            key: key.clone(),
+            tokens,
+        });
+        let lengths = self.images.values().map(|kept| kept.tokens.dim(0));
+        let kept = lengths.sum::<candle::Result<usize>>()?;
+        if kept + tokens.tokens.dim(0)? > IMAGE_TOKENS {
+            self.images.clear();
+        }
+        self.images.insert(key, tokens.clone());
+        Ok(Ok(Some(tokens)))
+    }
+}
+
+impl Judge for PanelJudge {
+    fn name(&self) -> String {
+        let digest = judge_digest(&self.panel.hashes).to_string();
+        let hash = digest.get(..8).unwrap_or_default();
+        format!("{} ({hash})", self.panel.name())
+    }
+
+    fn device(&self) -> String {
+        match self.panel.place.device.location() {
+            candle::DeviceLocation::Cpu => "cpu".to_owned(),
+            candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+            candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+        }
+    }
+
+    fn provenance(&self) -> Provenance {
+        let mut provenance: Provenance = self.panel.hashes.clone().into_iter().collect();
+        let settings = self.panel.settings;
+        let orders = if self.options.single_order {
+            "single"
+        } else {
+            "both"
+        };
+        let texts = if settings.scores_only {
+            "scores-only"
+        } else {
+            "analyses"
+        };
+        provenance.insert("engine".to_owned(), "greedy f32, version 1".to_owned());
+        if self.panel.place.dtype != DType::F32 {
+            let dtype = self.panel.place.dtype.as_str();
+            provenance.insert("weights".to_owned(), dtype.to_owned());
+        }
+        provenance.insert("orders".to_owned(), orders.to_owned());
+        provenance.insert("texts".to_owned(), texts.to_owned());
+        provenance
+    }
+
+    fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
+        let mut sittings = self.sittings(jobs)?;
+        self.evaluate(&mut sittings)?;
+        let conclusions = self.conclude(&sittings)?;
+        let mut verdicts: Vec<Result<Verdict, Unscored>> = jobs
+            .iter()
+            .map(|_| Ok(Verdict { orders: Vec::new() }))
+            .collect();
+        for (sitting, conclusion) in sittings.into_iter().zip(conclusions) {
+            let verdict = &mut verdicts[sitting.job];
+            let order = match (sitting.branches, conclusion) {
+                (Err(unscored), _) => Err(unscored),
+                (Ok(_), None) => continue,
+                (Ok(_), Some(Err(error))) => Err(unscored(error)?),
+                (Ok(branches), Some(Ok(ratings))) => {
+                    let pair: [Rating; 2] = ratings.try_into().map_err(|_| {
+                        anyhow::anyhow!("the conclusion did not rate both responses")
+                    })?;
+                    Ok(in_pair_order(sitting.swapped, branches, pair))
+                }
+            };
+            match (verdict.as_mut(), order) {
+                (Ok(verdict), Ok(order)) => verdict.orders.push(order),
+                (Ok(_), Err(unscored)) => *verdict = Err(unscored),
+                (Err(_), _) => {}
+            }
+        }
+        Ok(verdicts)
+    }
+}
+
+/// Puts what was written in presentation order into the order of the pair.
+fn in_pair_order(
+    swapped: bool,
+    mut branches: Vec<BranchEvaluation>,
+    mut conclusion: [Rating; 2],
+) -> OrderVerdict {
+    if swapped {
+        conclusion.reverse();
+        for (_, pair) in branches.iter_mut().flat_map(|b| &mut b.ratings) {
+            pair.reverse();
+        }
+    }
+    OrderVerdict {
+        swapped,
+        branches,
+        conclusion,
+    }
+}
+
+/// A case that does not fit, and one at which the model's numbers overflow, have no verdict; any other
+/// failure is the engine's.
+fn unscored(error: Error) -> Result<Unscored> {
+    match error {
+        Error::TooLong { .. } => Ok(Unscored {
+            reason: UnscoredReason::Truncated,
+            message: error.to_string(),
+        }),
+        // The same would come again: to end the run here would keep it from all that follows.
+        Error::NotFinite => Ok(Unscored {
+            reason: UnscoredReason::Refused,
+            message: error.to_string(),
+        }),
+        error => Err(error.into()),
+    }
+}

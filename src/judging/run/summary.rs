@@ -1,0 +1,304 @@
+//! The table at the end of a run, for a person or for another program.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::tally::{ModelTally, Tally};
+use crate::support::terminal::table::Table;
+use crate::support::text::{plural, printable};
+
+/// What a run found, model by model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The judge the scores come from.
+    pub judge: String,
+    /// How much was done.
+    pub counts: RunCounts,
+    /// The models, best mean score first.
+    pub models: Vec<ModelSummary>,
+    /// How often swapping the responses changed the order.
+    pub flips: Flips,
+    /// Where the records are.
+    pub records: String,
+}
+
+/// What one model got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelSummary {
+    /// Its name.
+    pub model: String,
+    /// The mean combined final score, 0 to 5; `None` without a verdict, as all means here.
+    pub score: Option<f64>,
+    /// The mean combined expected final score.
+    pub expected: Option<f64>,
+    /// The mean score of Expression.
+    pub expression: Option<f64>,
+    /// The mean score of Medical Knowledge Correctness.
+    pub medical_knowledge: Option<f64>,
+    /// The mean score of Patient Question Relevance.
+    pub patient_relevance: Option<f64>,
+    /// The pairs these means are over.
+    pub n: u64,
+    /// The part of its pairs that has a verdict, 0 to 1.
+    pub coverage: f64,
+    /// Pairs in which it was better.
+    pub wins: u64,
+    /// Pairs in which both were equal.
+    pub ties: u64,
+    /// Pairs in which it was worse.
+    pub losses: u64,
+}
+
+/// How often the presentation orders disagree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Flips {
+    /// Pairs judged in both orders.
+    pub n: u64,
+    /// Those whose orders disagree.
+    pub flipped: u64,
+}
+
+impl Summary {
+    /// The summary of a tally.
+    pub fn of(tally: &Tally, judge: String, records: &Path) -> Self {
+        let mut models: Vec<_> = tally
+            .models
+            .iter()
+            .map(|(name, model)| ModelSummary::of(name, model))
+            .collect();
+        // Stable: models that are equal stay in alphabetical order.
+        models.sort_by(|a, b| b.score.unwrap_or(-1.0).total_cmp(&a.score.unwrap_or(-1.0)));
+        Self {
+            judge,
+            counts: tally.counts.clone(),
+            models,
+            flips: Flips {
+                n: tally.both_orders,
+                flipped: tally.flipped,
+            },
+            records: records.display().to_string(),
+        }
+    }
+
+    /// The summary as a person reads it.
+    pub fn text(&self) -> String {
+        let counts = &self.counts;
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{} of {} judged by {}\n",
+            plural(counts.judged, "pair"),
+            plural(counts.cases, "case"),
+            printable(&self.judge)
+        );
+        if !self.models.is_empty() {
+            let _ = writeln!(text, "{}", self.table().text());
+        }
+        let _ = writeln!(text, "{}", self.flip_line());
+        let _ = writeln!(text, "{}", self.unscored_line());
+        if counts.noted > 0 {
+            let faults = plural(counts.noted, "fault");
+            let _ = writeln!(text, "noted     {faults} of the input that cost no verdict");
+        }
+        if counts.reused > 0 {
+            let of = plural(counts.judged, "verdict");
+            let _ = writeln!(
+                text,
+                "reused    {} of {of}, from an earlier run",
+                counts.reused
+            );
+        }
+        let _ = writeln!(text, "records   {}", printable(&self.records));
+        text
+    }
+
+    fn table(&self) -> Table {
+        let mut grid = Table::new([
+            "model",
+            "score",
+            "expression",
+            "knowledge",
+            "relevance",
+            "n",
+            "coverage",
+            "win",
+            "tie",
+            "loss",
+        ]);
+        let mean = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
+        for model in &self.models {
+            grid.row([
+                model.model.clone(),
+                mean(model.score),
+                mean(model.expression),
+                mean(model.medical_knowledge),
+                mean(model.patient_relevance),
+                model.n.to_string(),
+                format!("{:.0} %", percent_down(model.coverage)),
+                model.wins.to_string(),
+                model.ties.to_string(),
+                model.losses.to_string(),
+            ]);
+        }
+        grid
+    }
+
+    fn flip_line(&self) -> String {
+        let Flips { n, flipped } = self.flips;
+        if n == 0 {
+            return "flips     not measured: no pair was shown in both orders".to_owned();
+        }
+        let percent = 100.0 * flipped as f64 / n as f64;
+        format!("flips     {flipped} of {n} ({percent:.1} %) when the responses swap places")
+    }
+
+    fn unscored_line(&self) -> String {
+        let all = self.counts.all_unscored();
+        if all == 0 {
+            return "unscored  none".to_owned();
+        }
+        let reasons = self.counts.unscored.iter();
+        let reasons: Vec<_> = reasons
+            .map(|(reason, n)| format!("{} {n}", reason_name(*reason)))
+            .collect();
+        let percent = self.counts.unscored_percent();
+        let records = self.counts.due();
+        format!(
+            "unscored  {all} of {records} ({percent:.1} %): {}",
+            reasons.join(", ")
+        )
+    }
+}
+
+impl ModelSummary {
+    fn of(name: &str, model: &ModelTally) -> Self {
+        let n = model.judged as f64;
+        let mean = |sum: f64| (model.judged > 0).then(|| (sum / n * 1e4).round() / 1e4);
+        let [expression, medical_knowledge, patient_relevance] = model.aspects.map(mean);
+        Self {
+            model: name.to_owned(),
+            score: mean(model.scores),
+            expected: mean(model.expected),
+            expression,
+            medical_knowledge,
+            patient_relevance,
+            n: model.judged,
+            coverage: n / model.pairs.max(1) as f64,
+            wins: model.wins,
+            ties: model.ties,
+            losses: model.losses,
+        }
+    }
+}
+
+/// A reason as records write it.
+pub fn reason_name(reason: crate::data::cases::UnscoredReason) -> String {
+    use crate::data::cases::UnscoredReason;
+    match reason {
+        UnscoredReason::Parse => "parse",
+        UnscoredReason::Truncated => "truncated",
+        UnscoredReason::Refused => "refused",
+        UnscoredReason::Transport => "transport",
+        UnscoredReason::Image => "image",
+    }
+    .to_owned()
+}
+
+/// Never rounded up: 99.9 % of coverage is not all.
+pub(crate) fn percent_down(part: f64) -> f64 {
+    (100.0 * part + 1e-9).floor()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::cases::UnscoredReason;
+
+    fn tally() -> Tally {
+        let good = ModelTally {
+            pairs: 4,
+            judged: 3,
+            scores: 13.0,
+            expected: 12.5,
+            aspects: [12.0, 9.0, 15.0],
+            wins: 2,
+            ties: 1,
+            losses: 0,
+        };
+        let none = ModelTally {
+            pairs: 1,
+            ..ModelTally::default()
+        };
+        let unscored = [(UnscoredReason::Image, 1)].into();
+        let counts = RunCounts {
+            cases: 3,
+            records: 4,
+            judged: 3,
+            reused: 1,
+            unscored,
+            ..RunCounts::default()
+        };
+        let models = [("a".to_owned(), none), ("good one".to_owned(), good)].into();
+        Tally {
+            counts,
+            models,
+            both_orders: 3,
+            flipped: 1,
+            fresh: 2,
+            causes: crate::judging::run::unscored_causes::Causes::default(),
+        }
+    }
+
+    #[test]
+    fn a_table_says_what_a_person_asks() {
+        let summary = Summary::of(
+            &tally(),
+            "mini 1".to_owned(),
+            Path::new("out/records.jsonl"),
+        );
+        let expected = "\
+3 pairs of 3 cases judged by mini 1
+
+model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
+good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
+a             -           -          -          -  0       0 %    0    0     0
+
+flips     1 of 3 (33.3 %) when the responses swap places
+unscored  1 of 4 (25.0 %): image 1
+reused    1 of 3 verdicts, from an earlier run
+records   out/records.jsonl
+";
+        assert_eq!(summary.text(), expected);
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        let mut tally = tally();
+        let model = tally.models.remove("a").unwrap();
+        tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
+        let text = Summary::of(&tally, "mini".to_owned(), Path::new("r")).text();
+        assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn a_text_cannot_turn_what_follows_it() {
+        let turned = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
+        assert_eq!(
+            printable(turned),
+            "a\\u{202e}b\\u{2066}c\\u{200f}\\u{2028}d\\r"
+        );
+        // Letters of any script stay, and the joiners within them.
+        assert_eq!(printable("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
+    }
+
+    #[test]
+    fn coverage_is_never_rounded_up_to_all() {
+        assert_eq!(format!("{:.0}", percent_down(0.999)), "99");
+        assert_eq!(format!("{:.0}", percent_down(0.29)), "29");
+        assert_eq!(format!("{:.0}", percent_down(1.0)), "100");
+    }
+}

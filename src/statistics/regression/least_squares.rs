@@ -1,0 +1,52 @@
+//! The best straight line through points.
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
+
+/// y = slope · x + intercept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinearFit {
+    /// How much y rises with x.
+    pub slope: f64,
+    /// y at zero.
+    pub intercept: f64,
+}
+
+impl LinearFit {
+    /// The line with the least squared distances.
+    ///
+    /// # Errors
+    ///
+    /// With fewer than two cases, where all x are equal, and where a value is not finite.
+    pub fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Defined<Self> {
+        let weighed = || {
+            let cases = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
+            cases.map(|((x, y), w)| (*x, *y, *w))
+        };
+        let n: f64 = weighed().map(|(_, _, w)| w).sum();
+        at_least(2, n as usize, "cases")?;
+        if weighed().any(|(x, y, _)| !(x.is_finite() && y.is_finite())) {
+            return Err(Undefined::NotFinite);
+        }
+        let mean_x = weighed().map(|(x, _, w)| w * x).sum::<f64>() / n;
+        let mean_y = weighed().map(|(_, y, w)| w * y).sum::<f64>() / n;
+        let squares: f64 = weighed().map(|(x, _, w)| w * (x - mean_x).powi(2)).sum();
+        if squares <= 1e-20 * n * (1.0 + mean_x * mean_x) {
+            return Err(Undefined::Constant(RatingColumn::First));
+        }
+        let products: f64 = weighed()
+            .map(|(x, y, w)| w * (x - mean_x) * (y - mean_y))
+            .sum();
+        let slope = products / squares;
+        Ok(Self {
+            slope,
+            intercept: mean_y - slope * mean_x,
+        })
+    }
+
+    /// The line at a point.
+    pub fn at(&self, x: f64) -> f64 {
+        self.slope * x + self.intercept
+    }
+}

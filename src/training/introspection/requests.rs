@@ -1,0 +1,143 @@
+//! What is asked about pairs that were judged wrong, and what of it is believed.
+
+use std::cmp::Ordering;
+
+use acem3_conclusion::compare;
+use anyhow::Result;
+use serde_json::json;
+
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
+use crate::training::introspection::advice_log::{Advice, AdviceLog};
+use crate::training::introspection::adviser::{Adviser, MisjudgedPair};
+
+/// Asks about those of which nothing is known yet, as often as it is worth.
+pub(super) fn ask(
+    batch: &[MisjudgedPair],
+    adviser: &mut Adviser,
+    most: u32,
+    ledger: &mut AdviceLog,
+) -> Result<()> {
+    let mut open: Vec<&MisjudgedPair> = batch.iter().collect();
+    open.retain(|doubt| ledger.get(&doubt.key()).is_none());
+    let most = adviser.attempts(most);
+    for attempt in 0..most {
+        let suggestions = adviser.suggest(&open, attempt)?;
+        let mut still = Vec::new();
+        for (doubt, suggestion) in open.into_iter().zip(suggestions) {
+            let (accepted, refused) = match suggestion.and_then(|s| agreeing(s, doubt.known)) {
+                Ok(accepted) => (Some(accepted), None),
+                Err(reason) => (None, Some(reason)),
+            };
+            if accepted.is_none() && attempt + 1 < most {
+                still.push(doubt);
+                continue;
+            }
+            let (case, pair) = doubt.key();
+            ledger.put(Advice {
+                case,
+                pair,
+                by: ledger.by().to_owned(),
+                attempts: attempt + 1,
+                refused,
+                accepted,
+            })?;
+        }
+        open = still;
+    }
+    Ok(())
+}
+
+/// Those presentations of a suggested verdict whose order people agree with.
+fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedVerdict, String> {
+    let wanted = compare(known);
+    let found = Ordering::from(suggested.order);
+    if found != wanted {
+        return Err(format!(
+            "it finds {}, people {}",
+            in_words(found),
+            in_words(wanted)
+        ));
+    }
+    suggested
+        .orders
+        .retain(|order| compare(order.scores.map(f64::from)) == wanted);
+    if suggested.orders.is_empty() {
+        return Err("neither of its presentations alone finds what people find".to_owned());
+    }
+    Ok(suggested)
+}
+
+fn in_words(order: Ordering) -> &'static str {
+    match order {
+        Ordering::Greater => "the first better",
+        Ordering::Equal => "both equal",
+        Ordering::Less => "the second better",
+    }
+}
+
+/// A line about a pair that a person is to decide on.
+pub(super) fn left(doubt: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
+    let (case, pair) = doubt.key();
+    let line = json!({
+        "case": case,
+        "pair": pair,
+        "image": doubt.job.image.as_ref().map(|image| &image.name),
+        "question": doubt.job.question(),
+        "responses": doubt.job.responses(),
+        "known": doubt.known,
+        "reason": reason,
+    });
+    Ok(serde_json::to_string(&line)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
+
+    fn suggested(orders: [[u8; 2]; 2]) -> RecordedVerdict {
+        let record = |(i, scores): (usize, [u8; 2])| RecordedOrder {
+            swapped: i == 1,
+            scores,
+            expected: scores.map(f64::from),
+            aspects: BTreeMap::new(),
+            conclusion: ScorePair {
+                scores,
+                expected: scores.map(f64::from),
+                spread: [0.0; 2],
+                analyses: None,
+                cut: None,
+                probabilities: [[0.0; 6]; 2],
+            },
+        };
+        let scores = [0, 1].map(|r| orders.iter().map(|o| f64::from(o[r])).sum::<f64>() / 2.0);
+        RecordedVerdict {
+            order: compare(scores).into(),
+            scores,
+            expected: scores,
+            aspects: BTreeMap::new(),
+            criteria: BTreeMap::new(),
+            flip: None,
+            orders: orders.into_iter().enumerate().map(record).collect(),
+        }
+    }
+
+    #[test]
+    fn only_what_people_agree_with_is_learned() {
+        let kept = |orders, known| agreeing(suggested(orders), known).map(|j| j.orders.len());
+        assert_eq!(kept([[4, 1], [5, 2]], [3.0, 1.0]), Ok(2));
+        // One presentation alone contradicts them.
+        assert_eq!(kept([[5, 1], [2, 3]], [3.0, 1.0]), Ok(1));
+        assert_eq!(kept([[3, 3], [2, 2]], [4.0, 4.0]), Ok(2));
+        let contradicts = kept([[1, 4], [2, 4]], [3.0, 1.0]).unwrap_err();
+        assert_eq!(
+            contradicts,
+            "it finds the second better, people the first better"
+        );
+        // Both presentations prefer what they show first, which is no tie.
+        let neither = kept([[4, 2], [2, 4]], [3.0, 3.0]).unwrap_err();
+        assert!(neither.contains("neither"), "{neither}");
+    }
+}
