@@ -1,5 +1,6 @@
 //! Checkpoints: hub downloads, published layouts, file formats, and weights stored once by content.
 
+pub mod file_filter;
 pub mod gguf;
 pub mod hub;
 pub mod panel;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use acem3::checkpoints::file_filter::FileFilter;
 use acem3::checkpoints::hub::{
-    Hub, HubError, Patience, RepoRef, Settings, Snapshot, Token, Wanted,
+    AccessToken, Hub, HubError, HubErrorKind, HubSettings, RepoRef, RetryPolicy, Snapshot,
 };
 
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
@@ -21,25 +22,25 @@ pub(crate) fn weights() -> Vec<u8> {
         .collect()
 }
 
-pub(crate) fn settings(endpoint: String, cache: &Path) -> Settings {
-    Settings {
+pub(crate) fn settings(endpoint: String, cache: &Path) -> HubSettings {
+    HubSettings {
         endpoint,
         cache: cache.to_owned(),
-        token: Token::new("hf_secret"),
+        token: AccessToken::new("hf_secret"),
         offline: None,
         symlinks: true,
-        patience: Patience {
-            connect: Duration::from_secs(5),
-            silence: Duration::from_secs(5),
-            tries: 3,
+        retry: RetryPolicy {
+            connect_timeout: Duration::from_secs(5),
+            read_timeout: Duration::from_secs(5),
+            attempts: 3,
             pause: Duration::from_millis(1),
         },
     }
 }
 
-pub(crate) fn fetch(settings: &Settings, id: &str) -> Result<Snapshot, HubError> {
+pub(crate) fn fetch(settings: &HubSettings, id: &str) -> Result<Snapshot, HubError> {
     let repo = RepoRef::parse(id)?;
-    Hub::new(settings.clone(), true)?.snapshot(&repo, &Wanted::Panel)
+    Hub::new(settings.clone(), true).snapshot(&repo, &FileFilter::Panel)
 }
 
 /// All files below a folder, by their paths.
@@ -81,7 +82,7 @@ fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
     assert_eq!(fs::read(found.folder.join("config.json")).unwrap(), CONFIG);
     assert_eq!(all(&found.folder).len(), 2);
     assert_eq!(fs::read_to_string(repo.join("refs/main")).unwrap(), COMMIT);
-    assert!(repo.join(format!("trees/{COMMIT}.json")).is_file());
+    assert!(repo.join(format!("listings/{COMMIT}.json")).is_file());
     let mut blobs: Vec<String> = all(&repo.join("blobs"))
         .iter()
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
@@ -133,16 +134,13 @@ fn files_in_folders_and_copies_instead_of_links() {
     let imitation = Imitation::good(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
     for symlinks in [true, false] {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let settings = HubSettings {
             symlinks,
             ..settings(imitation.hub.url(), dir.path())
         };
-        let wanted = Wanted::Files(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
+        let wanted = FileFilter::Patterns(vec!["a/c.json".to_owned(), "*.bin".to_owned()]);
         let repo = RepoRef::parse("owner/name").unwrap();
-        let found = Hub::new(settings, true)
-            .unwrap()
-            .snapshot(&repo, &wanted)
-            .unwrap();
+        let found = Hub::new(settings, true).snapshot(&repo, &wanted).unwrap();
         let path = found.folder.join("a/b/model.bin");
         assert_eq!(fs::read(&path).unwrap(), large);
         assert_eq!(
@@ -155,29 +153,21 @@ fn files_in_folders_and_copies_instead_of_links() {
 
 #[test]
 fn refusals_are_told_apart() {
-    type Kind = fn(&HubError) -> bool;
-    let cases: [(u16, &str, Kind); 6] = [
-        (401, "GatedRepo", |e| {
-            matches!(e, HubError::Gated { status: 401, .. })
-        }),
-        (403, "GatedRepo", |e| {
-            matches!(e, HubError::Gated { status: 403, .. })
-        }),
-        (401, "", |e| matches!(e, HubError::BadToken { .. })),
-        (403, "", |e| matches!(e, HubError::Forbidden { .. })),
-        (404, "RepoNotFound", |e| {
-            matches!(e, HubError::NotFound { .. })
-        }),
-        (404, "RevisionNotFound", |e| {
-            matches!(e, HubError::NoRevision { .. })
-        }),
+    let cases = [
+        (401, "GatedRepo", "access is gated (401)"),
+        (403, "GatedRepo", "access is gated (403)"),
+        (401, "", "the hub rejects the token (401)"),
+        (403, "", "access is forbidden (403)"),
+        (404, "RepoNotFound", "no such repository (404)"),
+        (404, "RevisionNotFound", "no revision `main` (404)"),
     ];
     let dir = tempfile::tempdir().unwrap();
-    for (status, code, is_it) in cases {
+    for (status, code, expected) in cases {
         let server = Server::start(Arc::new(move |_: &Asked| Reply::refused(status, code)));
         let error = fetch(&settings(server.url(), dir.path()), "owner/name").unwrap_err();
         let text = error.to_string();
-        assert!(is_it(&error), "{status} {code}: {text}");
+        assert_eq!(error.kind, HubErrorKind::Refused, "{status} {code}: {text}");
+        assert!(text.contains(expected), "{status} {code}: {text}");
         assert!(
             text.contains("owner/name") && text.contains("hint:"),
             "{text}"
@@ -193,7 +183,10 @@ fn refusals_are_told_apart() {
     let mut nobody = settings(imitation.hub.url(), dir.path());
     nobody.token = None;
     let error = fetch(&nobody, "owner/other").unwrap_err();
-    assert!(matches!(error, HubError::NeedsToken { .. }), "{error}");
+    assert!(
+        error.to_string().contains("no token is set (401)"),
+        "{error}"
+    );
     let error = fetch(&nobody, "owner/name@v9").unwrap_err();
     assert!(error.to_string().contains("no revision `v9`"), "{error}");
     assert!(all(dir.path()).is_empty(), "a refusal leaves nothing");
@@ -218,21 +211,74 @@ fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
     calls.store(200, Ordering::SeqCst);
     assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
     let empty = tempfile::tempdir().unwrap();
-    let elsewhere = Settings {
+    let elsewhere = HubSettings {
         cache: empty.path().to_owned(),
         ..settings
     };
     imitation.hub.asked();
     let error = fetch(&elsewhere, "owner/name").unwrap_err();
-    assert!(
-        matches!(error, HubError::Status { status: 503, .. }),
-        "{error}"
-    );
+    assert_eq!(error.kind, HubErrorKind::Unavailable);
+    assert!(error.to_string().contains("(503)"), "{error}");
     assert_eq!(imitation.hub.asked().len(), 3);
-    let closed = Settings {
+    let closed = HubSettings {
         endpoint: "http://127.0.0.1:9".to_owned(),
         ..elsewhere
     };
     let error = fetch(&closed, "owner/name").unwrap_err();
-    assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
+    assert_eq!(error.kind, HubErrorKind::Unavailable);
+    assert!(
+        error
+            .to_string()
+            .contains("the connection to http://127.0.0.1:9 failed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn redirects_to_another_host_do_not_carry_the_token() {
+    let files = [("config.json", CONFIG), ("a.bin", b"x")];
+    let imitation = Imitation::good(&files);
+    let target = imitation.hub.url();
+    let answer =
+        move |asked: &Asked| Reply::new(307, "").with("Location", target.clone() + &asked.path);
+    let door = Server::start(Arc::new(answer));
+    let dir = tempfile::tempdir().unwrap();
+    let error = fetch(&settings(door.url(), dir.path()), "owner/name").unwrap_err();
+    assert!(error.to_string().contains("states no hash"), "{error}");
+    let asked = door.asked();
+    assert!(asked.len() >= 2 && asked.iter().all(|a| a.header("authorization").is_some()));
+    let asked = imitation.hub.asked();
+    assert!(!asked.is_empty() && asked.iter().all(|a| a.header("authorization").is_none()));
+}
+
+#[test]
+fn offline_an_incomplete_snapshot_names_the_missing_file() {
+    let files = [("config.json", CONFIG), ("a.bin", b"x"), ("b.bin", b"y")];
+    let imitation = Imitation::good(&files);
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = settings(imitation.hub.url(), dir.path());
+    let found = fetch(&settings, "owner/name").unwrap();
+    fs::remove_file(found.folder.join("b.bin")).unwrap();
+    settings.offline = Some("--offline");
+    let error = fetch(&settings, "owner/name").unwrap_err();
+    assert_eq!(error.kind, HubErrorKind::MissingFile);
+    let text = error.to_string();
+    assert!(
+        text.contains("owner/name: b.bin is not in the cache"),
+        "{text}"
+    );
+    assert!(
+        text.contains("hint: run the same command once with access to the hub"),
+        "{text}"
+    );
+    imitation.hub.asked();
+    settings.offline = None;
+    assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
+    assert!(
+        imitation
+            .hub
+            .asked()
+            .iter()
+            .all(|a| a.method != "GET" || a.path.starts_with("/api/"))
+    );
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use acem3::checkpoints::hub::{Hub, HubError, RepoRef, Settings, Wanted};
+use acem3::checkpoints::file_filter::FileFilter;
+use acem3::checkpoints::hub::{Hub, HubError, HubSettings, RepoRef};
 
 use crate::folder::{Folder, Said, said};
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server};
@@ -102,25 +103,29 @@ fn what_cannot_be_had_ends_with_a_hint_and_code_2() {
         (
             "owner/gated",
             &[][..],
-            "error: --panel owner/gated: cannot be had\n  because: owner/gated: access to it is gated (403)",
+            "error: --panel owner/gated: cannot be had\n  because: owner/gated: access is gated (403)",
         ),
         (
             "owner/other",
             &[],
-            "owner/other: the hub does not show it without a token (401)",
+            "owner/other: not found, or private and no token is set (401)",
         ),
-        ("owner/name@v9", &[], "owner/name: it has no revision `v9`"),
-        ("owner/name@a..b", &[], "`a..b` cannot be a revision"),
-        ("bad--owner/name", &[], "`bad--owner/name` is no hub id"),
+        ("owner/name@v9", &[], "owner/name: no revision `v9` (404)"),
+        ("owner/name@a..b", &[], "`a..b` is not a valid revision"),
+        (
+            "bad--owner/name",
+            &[],
+            "`bad--owner/name` is not a repository id",
+        ),
         (
             "owner/name",
             &[],
-            "it has no file *.safetensors, *.bin or *.gguf at main",
+            "owner/name: no file *.safetensors, *.bin or *.gguf at main",
         ),
         (
             "owner/name",
             &["--offline"],
-            "and --offline forbids to ask the hub",
+            "and --offline forbids access to the hub",
         ),
     ] {
         let args = [
@@ -160,8 +165,7 @@ fn what_cannot_be_had_ends_with_a_hint_and_code_2() {
 #[test]
 fn names_that_lead_outside_are_refused() {
     let answer = |_: &Asked| {
-        let listing =
-            serde_json::json!({"sha": COMMIT, "siblings": [{"rfilename": "../../x.bin"}]});
+        let listing = serde_json::json!({"id": "a/b", "sha": COMMIT, "siblings": [{"rfilename": "../../x.bin"}]});
         Reply::new(200, listing.to_string())
     };
     let server = Server::start(Arc::new(answer));
@@ -211,7 +215,7 @@ fn either_finds_what_the_other_downloaded() {
     let Some(python) = python() else { return };
     let large = vec![3; 5000];
     let imitation = Imitation::good(&[("config.json", b"{}"), ("sub/model.bin", &large)]);
-    let wanted = Wanted::Files(vec!["*.json".to_owned(), "*.bin".to_owned()]);
+    let wanted = FileFilter::Patterns(vec!["*.json".to_owned(), "*.bin".to_owned()]);
     let repo = RepoRef::parse("owner/name").unwrap();
     let hub = |endpoint: String, cache: &Path, offline: bool| -> Result<_, HubError> {
         let variable = |name: &str| match name {
@@ -219,8 +223,8 @@ fn either_finds_what_the_other_downloaded() {
             "HF_HUB_CACHE" => Some(cache.into()),
             _ => None,
         };
-        let settings = Settings::read(&variable, offline)?;
-        Hub::new(settings, true)?.snapshot(&repo, &wanted)
+        let settings = HubSettings::read(&variable, offline)?;
+        Hub::new(settings, true).snapshot(&repo, &wanted)
     };
     let nowhere = "http://127.0.0.1:9";
 
@@ -271,5 +275,5 @@ fn two_processes_download_each_file_once() {
             });
         }
     });
-    assert_eq!(imitation.storage.asked().len(), 1);
+    assert_eq!(imitation.storage.downloads().len(), 1);
 }

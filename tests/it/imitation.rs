@@ -29,7 +29,7 @@ impl Asked {
     /// The first byte that is asked for.
     pub(crate) fn from(&self) -> usize {
         let range = self.header("range").and_then(|r| r.strip_prefix("bytes="));
-        range.map_or(0, |r| r.trim_end_matches('-').parse().unwrap())
+        range.map_or(0, |r| r.split_once('-').unwrap().0.parse().unwrap())
     }
 }
 
@@ -107,7 +107,13 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it was asked since it was last looked at.
+    /// The downloads since the last call.
+    pub(crate) fn downloads(&self) -> Vec<Asked> {
+        let asked = self.asked().into_iter();
+        asked.filter(|asked| asked.method == "GET").collect()
+    }
+
+    /// The requests since the last call.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

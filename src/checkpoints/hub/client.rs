@@ -1,307 +1,295 @@
-//! Requests to the hub: redirects, the token, patience.
+//! Requests about one repository, through `hf-hub`, with timeouts, retries and plain errors.
 
+use std::error::Error;
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
-use serde_json::Value;
-use ureq::http::{HeaderMap, Method, Request, Response, Uri};
-use ureq::{Agent, Body};
+use futures_util::Stream;
+use hf_hub::repository::RepoTypeModel;
+use hf_hub::{HFClient, HFError, HFRepository};
+use reqwest::redirect::Policy;
+use reqwest::{Response, Url};
+use tokio::runtime::{Builder, Runtime};
 
-use super::agent::agent;
-use super::checksum::Checksum;
-use super::refusal::{Subject, header, is_passing, refusal};
-use super::{HubError, Patience, RepoRef, Settings, Token, redirect};
+use super::error::{HubError, HubErrorKind, Refusal};
+use super::id::is_commit;
+use super::verify::Checksum;
+use super::{HubSettings, RepoRef};
 
-/// Redirects in a row that are followed.
-const REDIRECTS: usize = 8;
-/// The longest answer about a repository: 64 MiB hold a few hundred thousand names.
-const LISTING: u64 = 64 << 20;
+/// The longest chain of redirects.
+const MAX_REDIRECTS: usize = 8;
 
-/// Speaks with a hub.
-#[derive(Debug)]
-pub(super) struct Client {
-    agent: Agent,
-    endpoint: Uri,
-    root: String,
-    token: Option<Token>,
-    patience: Patience,
+/// A client of the hub, for one repository.
+pub(super) struct HubClient<'a> {
+    repo: &'a RepoRef,
+    settings: &'a HubSettings,
+    model: HFRepository<RepoTypeModel>,
+    no_redirects: reqwest::Client,
+    runtime: Runtime,
 }
 
-/// A failure, and whether another try makes sense.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Try again; `progress` says that this try brought something.
-    Passing { error: HubError, progress: bool },
-    /// Do not.
-    Lasting(HubError),
-}
-
-/// What the hub states about a file.
-#[derive(Debug)]
-pub(super) struct Stated {
-    /// Its hash; `None` where the server states none that is known.
-    pub(super) hash: Option<Checksum>,
+/// A file to download.
+pub(super) struct RemoteFile {
+    /// Its path in the repository.
+    pub(super) name: String,
     /// Its size in bytes.
-    pub(super) size: Option<u64>,
-    /// The commit it is of.
-    pub(super) commit: Option<String>,
+    pub(super) size: u64,
+    /// Its hash, which is the name of its content in the cache.
+    pub(super) hash: Checksum,
 }
 
-/// An answer, and the headers of the redirects on the way to it.
-struct Reply {
-    answer: Response<Body>,
-    passed: Vec<HeaderMap>,
-}
-
-impl Trouble {
-    fn passing(error: HubError) -> Self {
-        Self::Passing {
-            error,
-            progress: false,
-        }
-    }
-}
-
-impl Client {
-    /// A client of the hub that the settings name.
-    pub(super) fn new(settings: &Settings) -> Result<Self, HubError> {
-        let endpoint: Result<Uri, _> = settings.endpoint.parse();
-        let endpoint = endpoint.map_err(|error| HubError::Setting {
-            name: "HF_ENDPOINT".to_owned(),
-            why: format!("it is no address: {error}"),
-            hint: "unset it for the public hub, or set it to your mirror",
-        })?;
-        let patience = settings.patience;
+impl<'a> HubClient<'a> {
+    /// A client of the hub in the settings.
+    pub(super) fn new(settings: &'a HubSettings, repo: &'a RepoRef) -> Result<Self, HubError> {
+        let failed = |error: &(dyn Error + 'static)| {
+            let message = format!("cannot set up the hub client: {}", root_cause(error));
+            let hint = "check HF_ENDPOINT, and that CA certificates are installed";
+            HubError::new(HubErrorKind::Input, message, hint)
+        };
+        let client = |redirects| {
+            let client = reqwest::Client::builder()
+                .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(settings.retry.connect_timeout)
+                .read_timeout(settings.retry.read_timeout)
+                .referer(false)
+                .redirect(redirects);
+            let is_local = settings.is_local();
+            let client = if is_local { client.no_proxy() } else { client };
+            client.build().map_err(|error| failed(&error))
+        };
+        // `reqwest` drops the token when a redirect leads to another host or port.
+        let redirects = Policy::custom(|attempt| {
+            let from = attempt.previous().last().map_or("", Url::scheme);
+            if attempt.previous().len() > MAX_REDIRECTS {
+                attempt.error("too many redirects")
+            } else if from == "https" && attempt.url().scheme() != "https" {
+                attempt.error("a redirect from https to http")
+            } else {
+                attempt.follow()
+            }
+        });
+        // The retries of `hf-hub` leave out bodies, so `retry` covers all requests instead.
+        let hub = HFClient::builder().endpoint(&settings.endpoint);
+        let hub = hub.cache_enabled(false).retry_max_attempts(0);
+        let token = settings.token.iter();
+        let hub = token.fold(hub, |hub, token| hub.token(token.secret()));
+        let hub = hub.client(client(redirects)?).build();
+        let (owner, name) = hf_hub::split_id(repo.id());
+        let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
-            agent: agent(&endpoint, patience.connect, patience.silence),
-            endpoint,
-            root: settings.endpoint.clone(),
-            token: settings.token.clone(),
-            patience,
-        })
-    }
-
-    /// What the hub tells about a revision: its commit and its files.
-    pub(super) fn revision(&self, repo: &RepoRef) -> Result<Value, HubError> {
-        let revision = redirect::quoted(repo.revision(), false);
-        let url = format!(
-            "{}/api/models/{}/revision/{revision}?blobs=true",
-            self.root,
-            repo.id()
-        );
-        let subject = Subject { repo, file: None };
-        self.patiently(|| {
-            let answer = self.send(&Method::GET, &url, None, &subject)?.answer;
-            self.check(&answer, &subject)?;
-            let body = answer.into_body().into_with_config().limit(LISTING);
-            let bytes = body.read_to_vec().map_err(|error| self.broken(&error))?;
-            serde_json::from_slice(&bytes).map_err(|_| {
-                Trouble::Lasting(HubError::BadAnswer {
-                    what: subject.name(),
-                    why: format!("the answer of {} is not JSON", self.host()),
-                })
-            })
-        })
-    }
-
-    /// What the hub states about a file, without its content.
-    pub(super) fn stated(
-        &self,
-        repo: &RepoRef,
-        commit: &str,
-        file: &str,
-    ) -> Result<Stated, HubError> {
-        let url = self.file_url(repo, commit, file);
-        let subject = Subject {
             repo,
-            file: Some(file),
-        };
-        self.patiently(|| {
-            let reply = self.send(&Method::HEAD, &url, None, &subject)?;
-            if !reply.answer.status().is_redirection() {
-                self.check(&reply.answer, &subject)?;
-            }
-            // The first that states a thing knows it best: storage servers have tags of their own.
-            let last = reply.answer.headers();
-            let all = || reply.passed.iter().chain([last]);
-            let first = |name: &str| all().find_map(|headers| header(headers, name));
-            let plain = |name: &str| header(last, name);
-            let moved = reply.answer.status().is_redirection();
-            let length = plain("content-length").filter(|_| !moved);
-            Ok(Stated {
-                hash: first("x-linked-etag")
-                    .or_else(|| plain("etag"))
-                    .and_then(Checksum::parse),
-                size: first("x-linked-size")
-                    .or(length)
-                    .and_then(|n| n.parse().ok()),
-                commit: first("x-repo-commit").map(str::to_owned),
-            })
+            settings,
+            model: hub.map_err(|error| failed(&error))?.model(owner, name),
+            no_redirects: client(Policy::none())?,
+            runtime: runtime.map_err(|error| failed(&error))?,
         })
     }
 
-    /// The content of a file from a byte on: one try.
-    pub(super) fn content(
+    /// The commit of the revision, and the paths of its files.
+    pub(super) fn files(&self) -> Result<(String, Vec<String>), HubError> {
+        let fields = ["sha", "siblings"].map(str::to_owned).to_vec();
+        let info = self.retry(|| {
+            let request = self.model.info().revision(self.repo.revision());
+            let answer = self.block_on(request.expand(fields.clone()).send());
+            answer.map_err(|error| self.hub_error(None, error))
+        })?;
+        let commit = info.sha.filter(|sha| is_commit(sha));
+        let commit = commit.ok_or_else(|| self.bad_answer(None, "the hub names no commit"))?;
+        let files = info.siblings;
+        let files = files.ok_or_else(|| self.bad_answer(None, "the hub lists no files"))?;
+        Ok((
+            commit,
+            files.into_iter().map(|file| file.rfilename).collect(),
+        ))
+    }
+
+    /// Size and hash of a file, as the hub itself states them: no redirect to another host is followed.
+    pub(super) fn remote_file(&self, commit: &str, name: &str) -> Result<RemoteFile, HubError> {
+        let response = self.retry(|| self.block_on(self.head(commit, name)))?;
+        let bad = |why: &str| Err(self.bad_answer(Some(name), why));
+        if let Some(other) = header(&response, "x-repo-commit").filter(|other| *other != commit) {
+            return bad(&format!(
+                "expected commit {commit}, the hub answers for {other}"
+            ));
+        }
+        let length = header(&response, "content-length");
+        let length = length.filter(|_| response.status().is_success());
+        let size = header(&response, "x-linked-size").or(length);
+        let etag = header(&response, "x-linked-etag").or_else(|| header(&response, "etag"));
+        match (
+            etag.and_then(Checksum::parse),
+            size.and_then(|size| size.parse().ok()),
+        ) {
+            (Some(hash), Some(size)) => Ok(RemoteFile {
+                name: name.to_owned(),
+                size,
+                hash,
+            }),
+            (None, _) => bad("the hub states no hash, so the file cannot be verified"),
+            (_, None) => bad("the hub states no size"),
+        }
+    }
+
+    /// Opens a file at a range of bytes: the length of the answer, if the server states one, and the bytes.
+    pub(super) fn open(
         &self,
-        subject: &Subject,
         commit: &str,
-        from: u64,
-    ) -> Result<Response<Body>, Trouble> {
-        let url = self.file_url(subject.repo, commit, subject.file.unwrap_or_default());
-        let answer = self.send(&Method::GET, &url, Some(from), subject)?.answer;
-        if answer.status().as_u16() != 416 {
-            self.check(&answer, subject)?;
-        }
-        Ok(answer)
+        name: &str,
+        range: Range<u64>,
+    ) -> Result<
+        (
+            Option<u64>,
+            impl Stream<Item = Result<impl AsRef<[u8]>, HFError>> + Unpin,
+        ),
+        HubError,
+    > {
+        let request = self.model.download_file_stream();
+        let request = request.filename(name).revision(commit);
+        let request = request.maybe_range((range.start > 0).then_some(range));
+        let answer = self.block_on(request.send());
+        answer.map_err(|error| self.hub_error(Some(name), error))
     }
 
-    /// Tries until it succeeds, fails for good, or has failed too often in a row.
-    pub(super) fn patiently<T>(
+    /// Waits for an answer, or for the next bytes of one.
+    pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Repeats `attempt` while it fails with [`HubErrorKind::Unavailable`], up to the limit.
+    pub(super) fn retry<T>(
         &self,
-        mut attempt: impl FnMut() -> Result<T, Trouble>,
+        mut attempt: impl FnMut() -> Result<T, HubError>,
     ) -> Result<T, HubError> {
-        let fresh = (self.patience.tries.max(1), self.patience.pause);
-        let (mut left, mut pause) = fresh;
-        loop {
+        let mut pause = self.settings.retry.pause;
+        for _ in 1..self.settings.retry.attempts {
             match attempt() {
-                Ok(value) => return Ok(value),
-                Err(Trouble::Lasting(error)) => return Err(error),
-                Err(Trouble::Passing { error, progress }) => {
-                    if progress {
-                        (left, pause) = fresh;
-                    }
-                    left -= 1;
-                    if left == 0 {
-                        return Err(error);
-                    }
-                    std::thread::sleep(pause);
-                    pause = pause.saturating_mul(2).min(Duration::from_secs(30));
-                }
+                Err(error) if error.kind == HubErrorKind::Unavailable => {}
+                result => return result,
             }
+            std::thread::sleep(pause);
+            pause = pause.saturating_mul(2).min(Duration::from_secs(30));
         }
+        attempt()
     }
 
-    /// A broken answer, as trouble that passes.
-    pub(super) fn broken(&self, error: &dyn std::error::Error) -> Trouble {
-        Trouble::passing(HubError::Unreachable {
-            host: self.host(),
-            why: error.to_string(),
-        })
-    }
-
-    /// The host of the endpoint, for messages.
-    pub(super) fn host(&self) -> String {
-        redirect::host(&self.endpoint)
-    }
-
-    fn file_url(&self, repo: &RepoRef, commit: &str, file: &str) -> String {
-        let file = redirect::quoted(file, true);
-        format!("{}/{}/resolve/{commit}/{file}", self.root, repo.id())
-    }
-
-    fn check(&self, answer: &Response<Body>, subject: &Subject) -> Result<(), Trouble> {
-        let status = answer.status();
-        if status.is_success() {
-            return Ok(());
-        }
-        let from = (self.host(), self.token.is_some());
-        let error = refusal(subject, status.as_u16(), answer.headers(), from);
-        Err(if is_passing(status.as_u16()) {
-            Trouble::passing(error)
-        } else {
-            Trouble::Lasting(error)
-        })
-    }
-
-    /// Sends a request and follows where it is led; of a HEAD only within the hub, since it asks
-    /// what the hub states. The token goes to the hub alone.
-    fn send(
-        &self,
-        method: &Method,
-        url: &str,
-        from: Option<u64>,
-        subject: &Subject,
-    ) -> Result<Reply, Trouble> {
-        let stray = |why: String| {
-            Trouble::Lasting(HubError::BadAnswer {
-                what: subject.name(),
-                why,
-            })
+    /// An error of `hf-hub`. Its own text may contain a signed URL, so it is not used.
+    pub(super) fn hub_error(&self, file: Option<&str>, error: HFError) -> HubError {
+        use HFError as E;
+        let context = match error {
+            E::Request { source, .. } => return self.connection_error(file, &source),
+            E::Xet { operation, .. } => {
+                return self.interrupted(file, &format!("the {operation} failed"));
+            }
+            E::AuthRequired { context } | E::Forbidden { context } | E::Http { context } => {
+                Some(context)
+            }
+            E::RateLimited { context, .. } => Some(context),
+            E::RepoNotFound { context, .. }
+            | E::RevisionNotFound { context, .. }
+            | E::EntryNotFound { context, .. } => context,
+            _ => None,
         };
-        let mut uri: Uri = url
-            .parse()
-            .map_err(|_| stray("its address is none".to_owned()))?;
-        let mut passed = Vec::new();
-        for _ in 0..=REDIRECTS {
-            let answer = self.once(method, &uri, from)?;
-            if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok(Reply { answer, passed });
-            }
-            let location = header(answer.headers(), "location").unwrap_or_default();
-            let next = redirect::resolve(&uri, location).ok_or_else(|| {
-                stray(format!(
-                    "{} redirects to no safe address",
-                    redirect::host(&uri)
-                ))
-            })?;
-            if *method == Method::HEAD && !redirect::same_server(&next, &self.endpoint) {
-                return Ok(Reply { answer, passed });
-            }
-            passed.push(answer.headers().clone());
-            uri = next;
-        }
-        Err(stray(format!(
-            "{} redirects in a circle",
-            redirect::host(&uri)
-        )))
+        let Some(context) = context else {
+            return self.bad_answer(file, "the hub's answer is malformed");
+        };
+        HubError::refused(
+            self.repo,
+            file,
+            &Refusal {
+                status: context.status.as_u16(),
+                code: context.error_code.as_deref().unwrap_or_default(),
+                message: context.server_message.as_deref().unwrap_or_default(),
+                had_token: self.settings.token.is_some(),
+            },
+        )
     }
 
-    fn once(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        from: Option<u64>,
-    ) -> Result<Response<Body>, Trouble> {
-        let mut request = Request::builder()
-            .method(method.clone())
-            .uri(uri.clone())
-            .header("accept-encoding", "identity");
-        if let Some(from) = from.filter(|from| *from > 0) {
-            request = request.header("range", format!("bytes={from}-"));
+    /// An error that another attempt may cure.
+    pub(super) fn interrupted(&self, file: Option<&str>, why: &str) -> HubError {
+        let (name, hub) = (self.name(file), &self.settings.endpoint);
+        let message = format!("{name}: the connection to {hub} failed: {why}");
+        let hint = "check the network, the proxy and HF_ENDPOINT, then run the same command again: \
+                    downloads resume; --offline uses what is downloaded";
+        HubError::new(HubErrorKind::Unavailable, message, hint)
+    }
+
+    fn bad_answer(&self, file: Option<&str>, why: &str) -> HubError {
+        HubError::bad_answer(&self.name(file), why)
+    }
+
+    /// `owner/name`, with the path of the file.
+    fn name(&self, file: Option<&str>) -> String {
+        let id = self.repo.id();
+        file.map_or(id.to_owned(), |file| format!("{id}/{file}"))
+    }
+
+    /// The headers of a file. Redirects within the hub are followed, up to the first that states a hash.
+    async fn head(&self, commit: &str, name: &str) -> Result<Response, HubError> {
+        let mut url = Url::parse(&self.settings.endpoint)
+            .map_err(|error| self.bad_answer(None, &error.to_string()))?;
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(self.repo.id().split('/'));
+            path.extend(["resolve", commit]).extend(name.split('/'));
         }
-        if let Some(token) = &self.token
-            && redirect::same_server(uri, &self.endpoint)
+        for _ in 0..=MAX_REDIRECTS {
+            let request = self.no_redirects.head(url.clone());
+            let token = self.settings.token.iter();
+            let request = token.fold(request, |request, token| {
+                request.bearer_auth(token.secret())
+            });
+            let response = request.send().await;
+            let response = response.map_err(|error| self.connection_error(Some(name), &error))?;
+            let status = response.status();
+            if status.is_client_error() || status.is_server_error() {
+                let refusal = Refusal {
+                    status: status.as_u16(),
+                    code: header(&response, "x-error-code").unwrap_or_default(),
+                    message: header(&response, "x-error-message").unwrap_or_default(),
+                    had_token: self.settings.token.is_some(),
+                };
+                return Err(HubError::refused(self.repo, Some(name), &refusal));
+            }
+            let next = header(&response, "location").and_then(|location| url.join(location).ok());
+            match next.filter(|next| status.is_redirection() && next.origin() == url.origin()) {
+                Some(next) if header(&response, "x-linked-etag").is_none() => url = next,
+                _ => return Ok(response),
+            }
+        }
+        Err(self.bad_answer(Some(name), "too many redirects"))
+    }
+
+    /// An error of the connection. A missing host or route does not come back within seconds.
+    fn connection_error(&self, file: Option<&str>, error: &reqwest::Error) -> HubError {
+        use io::ErrorKind::{HostUnreachable, NetworkUnreachable, PermissionDenied};
+        let cause = root_cause(error);
+        let why = cause.to_string();
+        if cause.is::<serde_json::Error>() || error.is_redirect() {
+            return self.bad_answer(file, &format!("the hub's answer is malformed: {why}"));
+        }
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let mut result = self.interrupted(file, &why);
+        if matches!(
+            kind,
+            Some(HostUnreachable | NetworkUnreachable | PermissionDenied)
+        ) || why.starts_with("failed to lookup address")
         {
-            request = request.header("authorization", token.bearer());
+            result.kind = HubErrorKind::Unreachable;
         }
-        let unreachable = |why: String| HubError::Unreachable {
-            host: redirect::host(uri),
-            why,
-        };
-        let request = request
-            .body(())
-            .map_err(|_| Trouble::Lasting(unreachable("the request cannot be made".to_owned())))?;
-        self.agent.run(request).map_err(|error| match error {
-            ureq::Error::HostNotFound => {
-                Trouble::Lasting(unreachable("there is no host of this name".to_owned()))
-            }
-            ureq::Error::Io(error) if is_lasting(&error) => {
-                Trouble::Lasting(unreachable(error.to_string()))
-            }
-            ureq::Error::Io(error) => Trouble::passing(unreachable(error.to_string())),
-            ureq::Error::Timeout(_) => {
-                Trouble::passing(unreachable("it does not answer in time".to_owned()))
-            }
-            error => Trouble::passing(unreachable(error.to_string())),
-        })
+        result
     }
 }
 
-/// Whether a connection would fail again at once.
-fn is_lasting(error: &io::Error) -> bool {
-    use io::ErrorKind::{HostUnreachable, NetworkUnreachable, PermissionDenied};
-    matches!(
-        error.kind(),
-        HostUnreachable | NetworkUnreachable | PermissionDenied
-    )
+/// The value of a header, if it is text.
+fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
+/// The innermost error.
+fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause
 }

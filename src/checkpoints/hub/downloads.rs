@@ -1,52 +1,56 @@
-//! What one command takes from the hub: each repository once, with a note of where it stood.
+//! The repositories that one command downloads, each once.
 
 use std::path::PathBuf;
 
-use super::{HubError, HubFlags, HubStamp, Snapshot, Wanted, resembling};
+use super::{HubError, HubFlags, HubStamp, Snapshot, snapshot_of};
+use crate::checkpoints::file_filter::FileFilter;
 
-/// Repositories as folders on this machine.
+/// The snapshots of one command, for its manifest.
 #[derive(Clone, Debug, Default)]
 pub struct Downloads {
-    /// How the hub is asked, and whether without a word; by default it is never asked.
-    asks: Option<(HubFlags, bool)>,
-    taken: Vec<(String, Wanted, Snapshot)>,
+    /// The flags, and whether to hide progress; `None` never asks the hub.
+    access: Option<(HubFlags, bool)>,
+    snapshots: Vec<(String, FileFilter, Snapshot)>,
 }
 
 impl Downloads {
-    /// Nothing taken yet. `quiet` takes the bar and the notes away.
+    /// No snapshots yet. `quiet` hides the progress bar and the notes.
     pub fn new(flags: HubFlags, quiet: bool) -> Self {
         Self {
-            asks: Some((flags, quiet)),
-            taken: Vec::new(),
+            access: Some((flags, quiet)),
+            snapshots: Vec::new(),
         }
     }
 
-    /// The folder of the repository of this id, `owner/name[@revision]`, with the files that are wanted.
-    /// `None` where the text cannot be an id, or the hub is never asked.
+    /// The folder of the repository with this id, `owner/name[@revision]`, with the files that the filter selects.
+    /// `None` if the text does not have the shape of an id, or the hub is never asked.
     ///
     /// # Errors
     ///
-    /// Everything that keeps the files from being there and whole; see [`HubError`].
-    pub fn folder(&mut self, id: &str, wanted: &Wanted) -> Result<Option<PathBuf>, HubError> {
-        let Some((flags, quiet)) = self.asks else {
+    /// See [`HubErrorKind`](super::HubErrorKind).
+    pub fn folder(&mut self, id: &str, filter: &FileFilter) -> Result<Option<PathBuf>, HubError> {
+        let Some((flags, quiet)) = self.access else {
             return Ok(None);
         };
-        let before = self.taken.iter();
-        let mut before = before.filter(|(name, what, _)| name == id && what == wanted);
-        if let Some((_, _, snapshot)) = before.next() {
+        let mut known = self.snapshots.iter();
+        if let Some((_, _, snapshot)) = known.find(|(name, what, _)| name == id && what == filter) {
             return Ok(Some(snapshot.folder.clone()));
         }
-        let Some(snapshot) = resembling(id, wanted, flags, quiet)? else {
+        let Some(snapshot) = snapshot_of(id, filter, flags, quiet)? else {
             return Ok(None);
         };
         let folder = snapshot.folder.clone();
-        self.taken.push((id.to_owned(), wanted.clone(), snapshot));
+        self.snapshots
+            .push((id.to_owned(), filter.clone(), snapshot));
         Ok(Some(folder))
     }
 
-    /// What was taken, in order.
+    /// The origins of the snapshots, in order.
     pub fn stamps(&self) -> Vec<HubStamp> {
-        let stamps = self.taken.iter().map(|(_, _, found)| found.stamp.clone());
+        let stamps = self
+            .snapshots
+            .iter()
+            .map(|(_, _, snapshot)| snapshot.stamp.clone());
         stamps.collect()
     }
 }

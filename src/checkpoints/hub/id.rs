@@ -1,86 +1,72 @@
-//! What a person types to name a checkpoint on the hub: `owner/name[@revision]`.
+//! Repository ids: `owner/name[@revision]`.
 
 use std::fmt;
 
-use super::HubError;
+use super::error::{HubError, HubErrorKind};
 
-/// The branch that is meant where none is named.
+/// The default revision.
 const MAIN: &str = "main";
-/// The longest name of an owner or a repository (reference: `utils/_validators.py`).
-const LONGEST: usize = 96;
+/// The longest owner or name (reference: `utils/_validators.py`).
+const MAX_LEN: usize = 96;
 
-/// A repository of a model on the hub, and a revision of it.
+/// A model repository on the hub at a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoRef {
-    owner: String,
-    name: String,
+    id: String,
     revision: String,
 }
 
 impl RepoRef {
-    /// Whether a text has the shape of an id, good or bad: two words with one `/` between them, and
-    /// perhaps a revision. Texts that begin as paths do, with `.`, `/` or `~`, have not.
+    /// True if a text has the shape of an id, valid or not: two words with one `/` between them,
+    /// perhaps with a revision. Paths that begin with `.`, `/` or `~` have not.
     pub fn resembles(text: &str) -> bool {
         let id = text.split_once('@').map_or(text, |(id, _)| id);
-        let starts_well = id.starts_with(|c: char| c.is_alphanumeric() || c == '_');
         let halves = id.split_once('/');
-        starts_well
+        id.starts_with(|c: char| c.is_alphanumeric() || c == '_')
             && !id.contains(['\\', ':'])
             && halves.is_some_and(|(_, name)| !name.is_empty() && !name.contains('/'))
     }
 
-    /// Reads an id and its revision, `main` where none is named.
+    /// Parses an id and its revision; without one the revision is `main`.
+    ///
+    /// # Errors
+    ///
+    /// The id or the revision is invalid.
     pub fn parse(text: &str) -> Result<Self, HubError> {
         let (id, revision) = text.split_once('@').unwrap_or((text, MAIN));
-        let bad = |why: &'static str| HubError::BadId {
-            text: text.to_owned(),
-            why,
-        };
-        let (owner, name) = id
-            .split_once('/')
-            .ok_or_else(|| bad("there is no `/` in it"))?;
-        for part in [owner, name] {
-            if let Some(why) = fault(part) {
-                return Err(bad(why));
-            }
-        }
-        if id.contains("--") || id.contains("..") {
-            return Err(bad("`--` and `..` are not allowed"));
-        }
-        if id.strip_suffix(".git").is_some() {
-            return Err(bad("it must not end in `.git`"));
+        let is_valid =
+            |(owner, name)| is_name(owner) && is_name(name) && id.strip_suffix(".git").is_none();
+        if !id.split_once('/').is_some_and(is_valid) {
+            let message = format!("`{text}` is not a repository id");
+            let hint = "expected owner/name[@revision] of letters, digits, `-`, `_` and `.`, at most 96 each, or the \
+                        path of a folder that exists";
+            return Err(HubError::new(HubErrorKind::Input, message, hint));
         }
         if !is_revision(revision) {
-            return Err(HubError::BadRevision {
-                text: revision.to_owned(),
-            });
+            let message = format!("`{revision}` is not a valid revision");
+            let hint = "expected a branch, tag or commit after the @, as in owner/name@main";
+            return Err(HubError::new(HubErrorKind::Input, message, hint));
         }
         Ok(Self {
-            owner: owner.to_owned(),
-            name: name.to_owned(),
+            id: id.to_owned(),
             revision: revision.to_owned(),
         })
     }
 
     /// `owner/name`.
-    pub fn id(&self) -> String {
-        format!("{}/{}", self.owner, self.name)
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// The branch, tag or commit.
     pub fn revision(&self) -> &str {
         &self.revision
     }
-
-    /// The name of its folder in the cache.
-    pub(super) fn folder(&self) -> String {
-        format!("models--{}--{}", self.owner, self.name)
-    }
 }
 
 impl fmt::Display for RepoRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.owner, self.name)?;
+        f.write_str(&self.id)?;
         if self.revision == MAIN {
             return Ok(());
         }
@@ -88,45 +74,43 @@ impl fmt::Display for RepoRef {
     }
 }
 
-/// What is wrong with an owner or a name.
-fn fault(part: &str) -> Option<&'static str> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if part.is_empty() || part.len() > LONGEST {
-        Some("an owner and a name have 1 to 96 characters")
-    } else if !part.chars().all(allowed) {
-        Some("only letters, digits, `-`, `_` and `.` are allowed")
-    } else if part.starts_with(['-', '.']) || part.ends_with(['-', '.']) {
-        Some("an owner and a name neither begin nor end with `-` or `.`")
-    } else {
-        None
-    }
+/// True if a text can be an owner or a name.
+fn is_name(text: &str) -> bool {
+    let is_edge = ['-', '.'];
+    (1..=MAX_LEN).contains(&text.len())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && !text.starts_with(is_edge)
+        && !text.ends_with(is_edge)
+        && !text.contains("--")
+        && !text.contains("..")
 }
 
-/// Whether a text may name a branch, tag or commit, and a file below `refs`.
+/// True if a text can name a branch, tag or commit, and a file below `refs`.
 fn is_revision(text: &str) -> bool {
-    let part = |part: &str| {
+    let is_part = |part: &str| {
         !part.is_empty()
             && !part.starts_with('.')
-            && part.strip_suffix(".lock").is_none()
             && part != "@"
+            && part.strip_suffix(".lock").is_none()
     };
-    let banned = |c: char| c.is_control() || " ~^:?*[\\\"<>|%#".contains(c);
+    let forbidden = |c: char| c.is_control() || " ~^:?*[\\\"<>|%#".contains(c);
     text.len() <= 200
-        && text.split('/').all(part)
+        && text.split('/').all(is_part)
         && !text.contains("..")
         && !text.contains("@{")
-        && !text.contains(banned)
+        && !text.contains(forbidden)
 }
 
-/// Whether a text is a commit: 40 hexadecimal digits.
+/// True if a text is a commit: 40 hexadecimal digits.
 pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && is_hex(text)
 }
 
-/// Whether all characters are lower-case hexadecimal digits.
+/// True if all characters are lower-case hexadecimal digits.
 pub(super) fn is_hex(text: &str) -> bool {
-    text.bytes()
-        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -134,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_told_from_paths() {
+    fn ids_are_distinguished_from_paths() {
         for id in ["a/b", "a/b@main", "owner/na.me-1@refs/pr/3", "bad--id/x"] {
             assert!(RepoRef::resembles(id), "{id}");
         }
@@ -146,13 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_may_be_named() {
+    fn the_revision_is_optional() {
         let repo = RepoRef::parse("liuhaotian/llava-v1.5-7b").unwrap();
         assert_eq!(
-            (repo.id().as_str(), repo.revision()),
+            (repo.id(), repo.revision()),
             ("liuhaotian/llava-v1.5-7b", "main")
         );
-        assert_eq!(repo.folder(), "models--liuhaotian--llava-v1.5-7b");
         let repo = RepoRef::parse("a/b@refs/pr/3").unwrap();
         assert_eq!(
             (repo.revision(), repo.to_string().as_str()),
@@ -161,16 +144,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_refused() {
+    fn invalid_ids_and_revisions_are_refused() {
         let long = format!("a/{}", "b".repeat(97));
         let bad = [
-            "a--b/c", "a/b..c", "a/.b", "-a/b", "a/b.git", "a/b c", "a/bé", &long,
+            "a--b/c", "a/b..c", "a/.b", "-a/b", "a/b.git", "a/b c", "a/bé", "a", "a/b/c", &long,
         ];
         for id in bad {
             let error = RepoRef::parse(id).unwrap_err();
-            assert!(matches!(error, HubError::BadId { .. }), "{id}: {error}");
+            assert_eq!(error.kind, HubErrorKind::Input);
+            assert!(
+                error.to_string().contains("is not a repository id"),
+                "{id}: {error}"
+            );
         }
-        for revision in [
+        let bad = [
             "",
             "..",
             "../x",
@@ -181,9 +168,13 @@ mod tests {
             "x\0",
             "a/../../b",
             "x?y",
-        ] {
+        ];
+        for revision in bad {
             let error = RepoRef::parse(&format!("a/b@{revision}")).unwrap_err();
-            assert!(matches!(error, HubError::BadRevision { .. }), "{revision}");
+            assert!(
+                error.to_string().contains("is not a valid revision"),
+                "{revision}"
+            );
         }
     }
 }

@@ -1,70 +1,74 @@
 //! Checkpoints from the hub: `owner/name[@revision]` to a folder on this machine.
 //!
-//! The cache is that of the Python tools, folder by folder, so that what either has downloaded the
-//! other finds (reference: `huggingface_hub`, `file_download.py` and `_snapshot_download.py`):
+//! The cache has the layout of the Python tools, so that each finds what the other has downloaded
+//! (reference: `huggingface_hub`, `file_download.py` and `_snapshot_download.py`):
 //!
 //! ```text
-//! HF_HUB_CACHE/models--owner--name/blobs/<hash>              a file's content, under its hash
-//!                                 /blobs/<hash>.incomplete   one that is on its way
-//!                                 /refs/<revision>           the commit a branch or tag stood at
+//! HF_HUB_CACHE/models--owner--name/blobs/<hash>              the content of a file
+//!                                 /blobs/<hash>.incomplete   a content during its download
+//!                                 /refs/<revision>           the commit of a branch or tag
 //!                                 /snapshots/<commit>/<file> a link to the content
-//!                                 /trees/<commit>.json       the names of all files of a commit
-//! HF_HUB_CACHE/.locks/models--owner--name/<hash>.lock        held by who downloads it
+//!                                 /listings/<commit>.json    the names of all files of a commit (ours)
+//! HF_HUB_CACHE/.locks/models--owner--name/<hash>.lock        locked during a download
 //! ```
 //!
-//! Contents come first, then the links, then the reference: a download that breaks leaves nothing
-//! that looks whole, and goes on where it broke when the same command is typed again.
+//! Contents are verified before they get their final name, links follow once all contents are complete, and the
+//! reference comes last: an interrupted download never looks complete, and the same command resumes it.
+//!
+//! `hf-hub` streams the bytes. Its own cache is not used: it neither verifies hashes nor resumes over HTTP.
 
-mod agent;
 mod cache;
-mod checksum;
 mod client;
 mod download;
 mod downloads;
 mod error;
-mod flags;
 mod id;
-mod lock;
-mod redirect;
-mod refusal;
 mod settings;
 mod snapshot;
-mod tree;
-mod wanted;
+mod verify;
 
 use std::path::Path;
 
-pub(crate) use agent::agent;
-pub use downloads::Downloads;
-pub use error::HubError;
-pub use flags::HubFlags;
-pub use id::RepoRef;
-pub use settings::{Patience, Settings, Token};
-pub use snapshot::{Hub, HubStamp, Snapshot};
-pub use wanted::Wanted;
+use clap::Args;
+use clap::builder::FalseyValueParser;
 
-/// The snapshot of the repository that a flag names by its id. `None` where the text is the path of
-/// something that exists, or cannot be an id.
+use super::file_filter::FileFilter;
+pub use downloads::Downloads;
+pub use error::{HubError, HubErrorKind};
+pub use id::RepoRef;
+pub use settings::{AccessToken, HubSettings, RetryPolicy};
+pub use snapshot::{Hub, HubStamp, Snapshot};
+
+/// The flags of commands that can download from the hub.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct HubFlags {
+    /// Never ask the hub: use what was downloaded before (as `HF_HUB_OFFLINE=1`)
+    #[arg(long, env = "ACEM3_OFFLINE", value_parser = FalseyValueParser::new())]
+    pub offline: bool,
+}
+
+/// The snapshot of the repository that a flag names by its id. `None` if the text is the path of a file or folder
+/// that exists, or does not have the shape of an id.
 ///
 /// # Errors
 ///
-/// Everything that keeps the files from being there and whole; see [`HubError`].
-pub fn named(
+/// See [`HubErrorKind`].
+pub fn snapshot_unless_path(
     text: &str,
-    wanted: &Wanted,
+    filter: &FileFilter,
     flags: HubFlags,
     quiet: bool,
 ) -> Result<Option<Snapshot>, HubError> {
     if Path::new(text).exists() {
         return Ok(None);
     }
-    resembling(text, wanted, flags, quiet)
+    snapshot_of(text, filter, flags, quiet)
 }
 
-/// The snapshot of the repository of this id; `None` where the text cannot be one.
-fn resembling(
+/// The snapshot of the repository with this id; `None` if the text does not have the shape of an id.
+fn snapshot_of(
     text: &str,
-    wanted: &Wanted,
+    filter: &FileFilter,
     flags: HubFlags,
     quiet: bool,
 ) -> Result<Option<Snapshot>, HubError> {
@@ -72,6 +76,6 @@ fn resembling(
         return Ok(None);
     }
     let repo = RepoRef::parse(text)?;
-    let hub = Hub::new(Settings::from_env(flags.offline)?, quiet)?;
-    hub.snapshot(&repo, wanted).map(Some)
+    let hub = Hub::new(HubSettings::from_env(flags.offline)?, quiet);
+    hub.snapshot(&repo, filter).map(Some)
 }

@@ -1,4 +1,5 @@
-//! The environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
+//! HubSettings from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
+//! `hf-hub` reads some of them itself; they are read here so that all are honoured and checked.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,168 +7,187 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::HubError;
+use reqwest::Url;
 
-/// The hub that is asked where `HF_ENDPOINT` names no other.
+use super::error::{HubError, HubErrorKind};
+
+/// The default of `HF_ENDPOINT`.
 const ENDPOINT: &str = "https://huggingface.co";
 
-/// Where the hub and the cache are, and how they may be used.
+/// Where the hub and the cache are, and how to use them.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// The hub's address, without a `/` at its end.
+pub struct HubSettings {
+    /// The hub's URL, without a `/` at its end.
     pub endpoint: String,
     /// The folder of the cache.
     pub cache: PathBuf,
-    /// Who asks.
-    pub token: Option<Token>,
-    /// What forbids to ask the hub: the flag or the variable.
+    /// The token of the account.
+    pub token: Option<AccessToken>,
+    /// The flag or variable that forbids network access, if one is set.
     pub offline: Option<&'static str>,
-    /// False where snapshots must be copies instead of links.
+    /// False if snapshots hold copies instead of links.
     pub symlinks: bool,
-    /// How long to wait and how often to try.
-    pub patience: Patience,
+    /// Timeouts and retries.
+    pub retry: RetryPolicy,
 }
 
-/// How long to wait and how often to try.
+/// Timeouts of requests, and how often they are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Longest wait for a connection.
-    pub connect: Duration,
-    /// Longest silence within an answer.
-    pub silence: Duration,
-    /// Tries without a new byte before giving up.
-    pub tries: u32,
-    /// The pause after the first failure; it doubles with each further one.
+pub struct RetryPolicy {
+    /// Timeout of a connection attempt.
+    pub connect_timeout: Duration,
+    /// Timeout of each read of an answer.
+    pub read_timeout: Duration,
+    /// Attempts in a row that bring no new byte before the request fails.
+    pub attempts: u32,
+    /// The pause after the first failed attempt; it doubles with each further one.
     pub pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(10),
-            silence: Duration::from_secs(30),
-            tries: 4,
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
+            attempts: 4,
             pause: Duration::from_secs(1),
         }
     }
 }
 
-/// A secret that names its owner to the hub. It is never shown.
+/// An access token. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct AccessToken(String);
 
-impl Token {
-    /// A token as it stands in a variable or file; `None` where there is nothing in it.
+impl AccessToken {
+    /// A token from a variable or file; `None` if it is blank.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The value of the header that carries it.
-    pub(super) fn bearer(&self) -> String {
-        format!("Bearer {}", self.0)
-    }
-
-    fn is_sendable(&self) -> bool {
-        self.0.bytes().all(|b| b.is_ascii_graphic())
+    /// The token itself.
+    pub(super) fn secret(&self) -> &str {
+        &self.0
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("AccessToken(…)")
     }
 }
 
-impl Settings {
-    /// The settings of the process. `offline` is the flag.
+impl HubSettings {
+    /// True if the hub runs on this machine: a proxy would look for it elsewhere.
+    pub(super) fn is_local(&self) -> bool {
+        let url = Url::parse(&self.endpoint).ok();
+        let host = url.as_ref().and_then(Url::host_str);
+        matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
+    }
+
+    /// Reads the settings from the environment. `offline` is the flag `--offline`.
+    ///
+    /// # Errors
+    ///
+    /// A variable or the token file is invalid.
     pub fn from_env(offline: bool) -> Result<Self, HubError> {
         Self::read(&|name| std::env::var_os(name), offline)
     }
 
-    /// Settings from variables.
+    /// Reads the settings from variables.
+    ///
+    /// # Errors
+    ///
+    /// A variable or the token file is invalid.
     pub fn read(get: &dyn Fn(&str) -> Option<OsString>, offline: bool) -> Result<Self, HubError> {
         let set = |name: &str| get(name).filter(|value| !value.is_empty());
         let text = |name: &str| set(name).map(|v| v.to_string_lossy().into_owned());
-        let on = |name: &str| text(name).is_some_and(|value| is_true(&value));
+        let is_on = |name: &str| text(name).is_some_and(|value| is_true(&value));
         let home = set("HOME")
             .or_else(|| set("USERPROFILE"))
             .map(PathBuf::from);
         let path = |name: &str| set(name).map(|value| expand(Path::new(&value), home.as_deref()));
-        let default = || {
-            let caches = path("XDG_CACHE_HOME").or_else(|| Some(home.as_ref()?.join(".cache")));
-            caches.map(|caches| caches.join("huggingface"))
-        };
-        let hf_home = path("HF_HOME").or_else(default);
+        let caches = path("XDG_CACHE_HOME").or_else(|| Some(home.as_ref()?.join(".cache")));
+        let hf_home = path("HF_HOME").or_else(|| Some(caches?.join("huggingface")));
         let cache = path("HF_HUB_CACHE")
             .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
             .or_else(|| Some(hf_home.as_ref()?.join("hub")))
-            .ok_or_else(|| HubError::Setting {
-                name: "HF_HOME".to_owned(),
-                why: "neither it nor HOME is set, so there is no place for downloads".to_owned(),
-                hint: "set HF_HOME to a folder",
+            .ok_or_else(|| {
+                invalid(
+                    "HF_HOME",
+                    "neither it nor HOME is set",
+                    "set HF_HOME to a folder for downloads",
+                )
             })?;
         let token_file = path("HF_TOKEN_PATH").or_else(|| Some(hf_home.as_ref()?.join("token")));
-        let named = text("HF_TOKEN").or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
-        let token = match named.as_deref().and_then(Token::new) {
+        let variable = text("HF_TOKEN").or_else(|| text("HUGGING_FACE_HUB_TOKEN"));
+        let token = match variable.as_deref().and_then(AccessToken::new) {
             Some(token) => Some(token),
-            None if on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
+            None if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") => None,
             None => token_file.as_deref().map(read_token).transpose()?.flatten(),
         };
-        if token.as_ref().is_some_and(|token| !token.is_sendable()) {
-            return Err(HubError::Setting {
-                name: "HF_TOKEN".to_owned(),
-                why: "the token holds a blank or a character that is not ASCII".to_owned(),
-                hint: "copy it again; it is one word that begins with hf_",
-            });
+        if token
+            .as_ref()
+            .is_some_and(|token| !token.0.bytes().all(|b| b.is_ascii_graphic()))
+        {
+            let why = "the token contains a blank or a character that is not ASCII";
+            return Err(invalid(
+                "HF_TOKEN",
+                why,
+                "copy it again; it is one word that begins with hf_",
+            ));
         }
-        let variable = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
-            .into_iter()
-            .find(|name| on(name));
+        let mut variables = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter();
         Ok(Self {
             endpoint: endpoint(text("HF_ENDPOINT"))?,
             cache,
             token,
-            offline: if offline { Some("--offline") } else { variable },
-            symlinks: !on("HF_HUB_DISABLE_SYMLINKS"),
-            patience: Patience::default(),
+            offline: if offline {
+                Some("--offline")
+            } else {
+                variables.find(|name| is_on(name))
+            },
+            symlinks: !is_on("HF_HUB_DISABLE_SYMLINKS"),
+            retry: RetryPolicy::default(),
         })
     }
 }
 
-fn endpoint(named: Option<String>) -> Result<String, HubError> {
-    let endpoint = named.unwrap_or_else(|| ENDPOINT.to_owned());
+fn invalid(name: &str, why: &str, hint: &str) -> HubError {
+    HubError::new(HubErrorKind::Input, format!("{name}: {why}"), hint)
+}
+
+fn endpoint(value: Option<String>) -> Result<String, HubError> {
+    let endpoint = value.unwrap_or_else(|| ENDPOINT.to_owned());
     let endpoint = endpoint.trim().trim_end_matches('/');
-    let host = endpoint
-        .strip_prefix("https://")
-        .or_else(|| endpoint.strip_prefix("http://"));
-    if host.is_none_or(|host| host.is_empty() || host.contains(['@', '?', '#', ' '])) {
-        return Err(HubError::Setting {
-            name: "HF_ENDPOINT".to_owned(),
-            why: "expected an address that begins with https:// and holds no user or query"
-                .to_owned(),
-            hint: "unset it for the public hub, or set it to your mirror",
-        });
+    let is_valid = |url: &Url| {
+        let plain = url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && plain
+    };
+    if !Url::parse(endpoint).as_ref().is_ok_and(is_valid) {
+        let why = "expected a URL that begins with https://, without user or query";
+        let hint = "unset it for the public hub, or set it to your mirror";
+        return Err(invalid("HF_ENDPOINT", why, hint));
     }
     Ok(endpoint.to_owned())
 }
 
-/// The token in a file. One that may not be read is an error: to go on without it would end in a
-/// refusal that nobody understands.
-fn read_token(path: &Path) -> Result<Option<Token>, HubError> {
+/// The token in a file. An unreadable file is an error: without the token, the hub's answer would mislead.
+fn read_token(path: &Path) -> Result<Option<AccessToken>, HubError> {
+    use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Token::new(&text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
-        Err(error) => Err(HubError::Setting {
-            name: path.display().to_string(),
-            why: format!("the token cannot be read: {error}"),
-            hint: "make the file readable, or set HF_TOKEN",
-        }),
+        Ok(text) => Ok(AccessToken::new(&text)),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+        Err(error) => {
+            let why = format!("cannot read the token: {error}");
+            let hint = "make the file readable, or set HF_TOKEN";
+            Err(invalid(&path.display().to_string(), &why, hint))
+        }
     }
 }
 
-/// A `~` at the beginning is the home folder.
+/// Replaces a leading `~` by the home folder.
 fn expand(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -176,21 +196,20 @@ fn expand(path: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 fn is_true(value: &str) -> bool {
-    ["1", "on", "yes", "true"]
-        .iter()
-        .any(|word| value.eq_ignore_ascii_case(word))
+    let mut words = ["1", "on", "yes", "true"].iter();
+    words.any(|word| value.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)], offline: bool) -> Result<Settings, HubError> {
+    fn read(variables: &[(&str, &str)], offline: bool) -> Result<HubSettings, HubError> {
         let found = |name: &str| {
             let pair = variables.iter().find(|(key, _)| *key == name)?;
             Some(OsString::from(pair.1))
         };
-        Settings::read(&found, offline)
+        HubSettings::read(&found, offline)
     }
 
     #[test]
@@ -216,16 +235,19 @@ mod tests {
         std::fs::write(dir.path().join("token"), "hf_file\n").unwrap();
         let home = ("HF_HOME", dir.path().to_str().unwrap());
         let token = |more: &[(&str, &str)]| read(&[&[home], more].concat(), false).unwrap().token;
-        assert_eq!(token(&[]), Token::new("hf_file"));
-        assert_eq!(token(&[("HF_TOKEN", " hf_named ")]), Token::new("hf_named"));
+        assert_eq!(token(&[]), AccessToken::new("hf_file"));
+        assert_eq!(
+            token(&[("HF_TOKEN", " hf_named ")]),
+            AccessToken::new("hf_named")
+        );
         assert_eq!(token(&[("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")]), None);
-        assert_eq!(format!("{:?}", token(&[])), "Some(Token(…))");
+        assert_eq!(format!("{:?}", token(&[])), "Some(AccessToken(…))");
         let error = read(&[home, ("HF_TOKEN", "hf_a\u{e9}b")], false).unwrap_err();
         assert!(!error.to_string().contains("hf_a\u{e9}"), "{error}");
     }
 
     #[test]
-    fn offline_says_who_wants_it() {
+    fn the_flag_or_variable_that_forbids_access_is_named() {
         let offline = |pairs: &[(&str, &str)], flag| {
             read(&[&[("HOME", "/h")], pairs].concat(), flag)
                 .unwrap()
@@ -241,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_an_address() {
+    fn the_endpoint_is_a_url() {
         let of = |value: &str| read(&[("HOME", "/h"), ("HF_ENDPOINT", value)], false);
         assert_eq!(
             of("https://mirror.example/hub/").unwrap().endpoint,

@@ -5,293 +5,196 @@ use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::cache::Cache;
-use super::client::Client;
-use super::download::{Download, Wish};
+use super::cache::{RepoCache, is_inside};
+use super::client::{HubClient, RemoteFile};
+use super::download::Download;
+use super::error::HubError;
+use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};
 use super::id::is_commit;
-use super::tree::Tree;
-use super::wanted::Unmet;
-use super::{HubError, RepoRef, Settings, Wanted};
+use super::{HubSettings, RepoRef};
+use crate::checkpoints::file_filter::FileFilter;
 use crate::support::terminal::progress::say;
 
 /// A hub and a cache.
 #[derive(Debug)]
 pub struct Hub {
-    settings: Settings,
-    client: Client,
+    settings: HubSettings,
     quiet: bool,
 }
 
-/// A folder with files of a repository, and where they are from.
+/// A folder with files of a repository, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The folder.
     pub folder: PathBuf,
-    /// Where it is from, for the manifest.
+    /// The origin, for `run.json`.
     pub stamp: HubStamp,
 }
 
-/// What was taken from the hub.
+/// The origin of files from the hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubStamp {
     /// `owner/name`.
     pub id: String,
-    /// The branch, tag or commit that was asked for.
+    /// The branch, tag or commit that the user named.
     pub revision: String,
-    /// The commit it stood at.
+    /// The commit of the revision.
     pub commit: String,
 }
 
 impl Hub {
-    /// A hub with a cache. `quiet` takes the bar and the notes away.
-    pub fn new(settings: Settings, quiet: bool) -> Result<Self, HubError> {
-        Ok(Self {
-            client: Client::new(&settings)?,
-            settings,
-            quiet,
-        })
+    /// A hub with a cache. `quiet` hides the progress bar and the notes.
+    pub fn new(settings: HubSettings, quiet: bool) -> Self {
+        Self { settings, quiet }
     }
 
-    /// The folder of a repository with the files that are wanted, downloaded as far as they are
-    /// missing. Where the hub is out of reach, what was downloaded before stands in.
-    pub fn snapshot(&self, repo: &RepoRef, wanted: &Wanted) -> Result<Snapshot, HubError> {
-        let cache = Cache::of(&self.settings, repo);
-        if let Some(why) = self.settings.offline {
-            let found = Self::cached(&cache, repo, wanted)?;
-            return found.ok_or_else(|| HubError::NotCached {
-                id: repo.id(),
-                revision: repo.revision().to_owned(),
-                cache: cache.root().to_owned(),
-                why,
+    /// The folder of a repository with the files that the filter selects. Missing files are downloaded. If the
+    /// hub is unavailable, a complete snapshot in the cache is used.
+    ///
+    /// # Errors
+    ///
+    /// See [`HubErrorKind`](super::HubErrorKind).
+    pub fn snapshot(&self, repo: &RepoRef, filter: &FileFilter) -> Result<Snapshot, HubError> {
+        let cache = RepoCache::new(&self.settings, repo);
+        if let Some(setting) = self.settings.offline {
+            return cached(&cache, repo, filter)?.ok_or_else(|| {
+                let why = format!(", and {setting} forbids access to the hub");
+                let hint = format!("run the same command once without {setting}, or name a folder");
+                not_cached(&cache, &repo.to_string(), &why, &hint)
             });
         }
-        let known = Some(repo.revision()).filter(|text| is_commit(text));
-        let known = known.and_then(|commit| Some((commit.to_owned(), cache.tree(commit)?)));
-        let (commit, tree) = match known {
-            Some(known) => known,
-            None => match self.ask(repo) {
-                Ok(answer) => answer,
-                Err(error) if error.is_absence() => {
-                    return match Self::cached(&cache, repo, wanted) {
-                        Ok(Some(found)) => {
-                            self.tell_stand_in(&error, &found);
-                            Ok(found)
-                        }
-                        Ok(None) | Err(_) => Err(error),
-                    };
-                }
-                Err(error) => return Err(error),
-            },
+        let client = HubClient::new(&self.settings, repo)?;
+        let stored = Some(repo.revision()).filter(|revision| is_commit(revision));
+        let stored = stored.and_then(|commit| Some((commit.to_owned(), cache.listing(commit)?)));
+        let (commit, names) = match stored.map_or_else(|| client.files(), Ok) {
+            Ok(found) => found,
+            Err(error) if matches!(error.kind, Unavailable | Unreachable) => {
+                let Ok(Some(found)) = cached(&cache, repo, filter) else {
+                    return Err(error);
+                };
+                let commit = &found.stamp.commit;
+                let failure = error.message();
+                self.note(&format!("{failure}; using the cached commit {commit}"));
+                return Ok(found);
+            }
+            Err(error) => return Err(error),
         };
-        let chosen = choose(repo, wanted, &tree.names())?;
-        let missing: Vec<&String> = (chosen.iter())
-            .filter(|name| !cache.has(&commit, name))
-            .collect();
-        let noted = cache.keep_tree(&commit, &tree);
-        if !missing.is_empty() {
-            noted?;
-            self.download(&cache, (repo, &commit), &tree, &missing)?;
+        if let Some(name) = names.iter().find(|name| !is_inside(name)) {
+            let why = format!("the hub lists a file outside of the repository: `{name}`");
+            return Err(HubError::bad_answer(repo.id(), &why));
         }
-        let noted = cache.set_reference(repo.revision(), &commit);
-        if !missing.is_empty() {
-            // A cache that holds everything may be read-only.
-            noted?;
+        let mut missing = select(repo, filter, &names)?;
+        missing.retain(|name| !cache.has(&commit, name));
+        if missing.is_empty() {
+            // A complete cache may be read-only.
+            let _ = cache.write_listing(&commit, &names);
+            let _ = cache.write_ref(repo.revision(), &commit);
+        } else {
+            cache.create()?;
+            cache.write_listing(&commit, &names)?;
+            let download = Download {
+                client: &client,
+                cache: &cache,
+                commit: &commit,
+                bar: self.bar(),
+            };
+            self.download(&download, &missing)?;
+            cache.write_ref(repo.revision(), &commit)?;
         }
         Ok(snapshot(&cache, repo, commit))
     }
 
-    /// The commit of a revision and its files, as the hub tells.
-    fn ask(&self, repo: &RepoRef) -> Result<(String, Tree), HubError> {
-        let answer = self.client.revision(repo)?;
-        let bad = |why: String| HubError::BadAnswer {
-            what: repo.id(),
-            why,
-        };
-        let commit = answer
-            .get("sha")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if !is_commit(commit) {
-            return Err(bad("its answer names no commit (`sha`)".to_owned()));
-        }
-        Ok((commit.to_owned(), Tree::of_answer(&answer).map_err(bad)?))
-    }
-
-    /// What was downloaded before, if all that is wanted was.
-    fn cached(
-        cache: &Cache,
-        repo: &RepoRef,
-        wanted: &Wanted,
-    ) -> Result<Option<Snapshot>, HubError> {
-        let Some(commit) = cache.commit_of(repo.revision()) else {
-            return Ok(None);
-        };
-        let there = cache.files(&commit);
-        if there.is_empty() {
-            return Ok(None);
-        }
-        let incomplete = |file: String| HubError::Incomplete {
-            id: repo.id(),
-            revision: repo.revision().to_owned(),
-            file,
-            cache: cache.root().to_owned(),
-        };
-        let chosen = if let Some(tree) = cache.tree(&commit) {
-            choose(repo, wanted, &tree.names())?
-        } else {
-            // Nobody noted what there should be; what is there must do.
-            let names: Vec<&str> = there.iter().map(String::as_str).collect();
-            wanted
-                .choose(&names)
-                .map_err(|unmet| incomplete(unmet.file))?
-        };
-        match chosen.into_iter().find(|name| !cache.has(&commit, name)) {
-            Some(missing) => Err(incomplete(missing)),
-            None => Ok(Some(snapshot(cache, repo, commit))),
-        }
-    }
-
-    fn download(
-        &self,
-        cache: &Cache,
-        (repo, commit): (&RepoRef, &str),
-        tree: &Tree,
-        missing: &[&String],
-    ) -> Result<(), HubError> {
-        cache.make()?;
-        let wishes = missing
-            .iter()
-            .map(|file| self.wish((repo, commit), tree, file));
-        let wishes: Vec<Wish> = wishes.collect::<Result<_, _>>()?;
-        let bar = self.bar(wishes.iter().map(|wish| wish.size).sum());
-        let wait = |file: &str| {
-            let text = format!(
-                "{}/{file}: another process downloads it; waiting",
-                repo.id()
-            );
-            bar.suspend(|| self.say(&text));
-        };
-        let download = Download {
-            client: &self.client,
-            cache,
-            repo,
-            commit,
-            bar: &bar,
-            wait: &wait,
-        };
-        for wish in &wishes {
-            bar.set_message(wish.file.clone());
-            if let Err(error) = download.bring(wish) {
-                bar.finish_and_clear();
-                return Err(error);
-            }
-        }
+    /// Downloads files, and links them into the snapshot once all are complete.
+    fn download(&self, download: &Download, names: &[String]) -> Result<(), HubError> {
+        let (bar, commit) = (&download.bar, download.commit);
+        let remote_file = |name: &String| download.client.remote_file(commit, name);
+        let files: Vec<RemoteFile> = names.iter().map(remote_file).collect::<Result<_, _>>()?;
+        bar.set_length(files.iter().map(|file| file.size).sum());
+        let result = files.iter().try_for_each(|file| {
+            let name = &file.name;
+            bar.set_message(name.clone());
+            let text = format!("{name}: waiting for the download of another process");
+            download.fetch(file, || bar.suspend(|| self.note(&text)))
+        });
         bar.finish_and_clear();
-        // Only when all contents are there do they get their names.
-        wishes
-            .iter()
-            .try_for_each(|wish| cache.link(commit, &wish.file, wish.hash.digits()))
+        result?;
+        let mut files = files.iter();
+        files.try_for_each(|file| download.cache.link(commit, &file.name, file.hash.hex()))
     }
 
-    /// The size and hash of a file, as the hub states them; what it states twice must agree.
-    fn wish(
-        &self,
-        (repo, commit): (&RepoRef, &str),
-        tree: &Tree,
-        file: &str,
-    ) -> Result<Wish, HubError> {
-        let stated = self.client.stated(repo, commit, file)?;
-        let listed = tree.get(file).and_then(super::tree::Entry::content);
-        let bad = |why: String| HubError::BadAnswer {
-            what: format!("{}/{file}", repo.id()),
-            why,
-        };
-        if let Some(other) = stated.commit.filter(|other| other != commit) {
-            return Err(bad(format!(
-                "asked for commit {commit}, the hub answers for {other}"
-            )));
-        }
-        let (listed_size, listed_hash) = listed.unzip();
-        if let (Some(stated), Some(listed)) = (stated.size, listed_size)
-            && stated != listed
-        {
-            return Err(bad(format!(
-                "the hub lists {listed} bytes and states {stated}"
-            )));
-        }
-        if let (Some(stated), Some(listed)) = (&stated.hash, &listed_hash)
-            && stated != listed
-        {
-            let (listed, stated) = (listed.digits(), stated.digits());
-            return Err(bad(format!(
-                "the hub lists the hash {listed} and states {stated}"
-            )));
-        }
-        let hash = stated.hash.or(listed_hash);
-        let size = stated.size.or(listed_size);
-        match (hash, size) {
-            (Some(hash), Some(size)) => Ok(Wish {
-                file: file.to_owned(),
-                size,
-                hash,
-            }),
-            (None, _) => Err(bad(
-                "the hub states no hash of it, so it could not be checked".to_owned(),
-            )),
-            (_, None) => Err(bad("the hub states no size of it".to_owned())),
-        }
-    }
-
-    fn bar(&self, bytes: u64) -> ProgressBar {
-        let shown = !self.quiet && io::stderr().is_terminal();
-        let target = if shown {
+    fn bar(&self) -> ProgressBar {
+        let target = if !self.quiet && io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
         };
-        let bar = ProgressBar::with_draw_target(Some(bytes), target);
-        let style = "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}";
-        // A template that did not parse would cost the looks only.
-        match ProgressStyle::with_template(style) {
+        let bar = ProgressBar::with_draw_target(None, target);
+        let template = "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}";
+        match ProgressStyle::with_template(template) {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
         }
     }
 
-    fn tell_stand_in(&self, error: &HubError, found: &Snapshot) {
-        let error = error.to_string();
-        let first = error.lines().next().unwrap_or_default();
-        let HubStamp { id, commit, .. } = &found.stamp;
-        self.say(&format!(
-            "{first}; using {id} as downloaded before, at commit {commit}"
-        ));
-    }
-
-    fn say(&self, text: &str) {
+    fn note(&self, text: &str) {
         if !self.quiet {
             say(text);
         }
     }
 }
 
-fn choose(repo: &RepoRef, wanted: &Wanted, names: &[&str]) -> Result<Vec<String>, HubError> {
-    wanted
-        .choose(names)
-        .map_err(|Unmet { file, hint }| HubError::NoFile {
-            id: repo.id(),
-            revision: repo.revision().to_owned(),
-            file,
-            hint,
-        })
+/// The snapshot in the cache, if the cache has the revision. A missing file is an error.
+fn cached(
+    cache: &RepoCache,
+    repo: &RepoRef,
+    filter: &FileFilter,
+) -> Result<Option<Snapshot>, HubError> {
+    let Some(commit) = cache.commit_of(repo.revision()) else {
+        return Ok(None);
+    };
+    let present = cache.files(&commit);
+    if present.is_empty() {
+        return Ok(None);
+    }
+    let incomplete = |file: &str| {
+        let hint =
+            "run the same command once with access to the hub; only missing files are downloaded";
+        not_cached(cache, &format!("{repo}: {file}"), "", hint)
+    };
+    let selected = match cache.listing(&commit) {
+        Some(names) => select(repo, filter, &names)?,
+        // Without a list of all files, those in the cache have to suffice.
+        None => (filter.select(&present)).map_err(|missing| incomplete(&missing.file))?,
+    };
+    match selected.iter().find(|name| !cache.has(&commit, name)) {
+        Some(missing) => Err(incomplete(missing)),
+        None => Ok(Some(snapshot(cache, repo, commit))),
+    }
 }
 
-fn snapshot(cache: &Cache, repo: &RepoRef, commit: String) -> Snapshot {
+fn not_cached(cache: &RepoCache, what: &str, why: &str, hint: &str) -> HubError {
+    let root = cache.root().display();
+    HubError::new(
+        MissingFile,
+        format!("{what} is not in the cache {root}{why}"),
+        hint,
+    )
+}
+
+fn select(repo: &RepoRef, filter: &FileFilter, names: &[String]) -> Result<Vec<String>, HubError> {
+    filter.select(names).map_err(|missing| {
+        let (id, revision, file) = (repo.id(), repo.revision(), missing.file);
+        let message = format!("{id}: no file {file} at {revision}");
+        HubError::new(MissingFile, message, &missing.hint)
+    })
+}
+
+fn snapshot(cache: &RepoCache, repo: &RepoRef, commit: String) -> Snapshot {
     Snapshot {
         folder: cache.snapshot(&commit),
         stamp: HubStamp {
-            id: repo.id(),
+            id: repo.id().to_owned(),
             revision: repo.revision().to_owned(),
             commit,
         },

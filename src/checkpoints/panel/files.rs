@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::spec::PANEL_FILE;
-use crate::checkpoints::hub::{Downloads, Wanted};
+use crate::checkpoints::file_filter::FileFilter;
+use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::published::is_gguf;
 
 /// The file that makes a folder a published checkpoint.
@@ -75,7 +76,7 @@ impl PanelFiles {
         if Path::new(panel).exists() {
             return Self::find(by, panel);
         }
-        let found = downloads.folder(panel, &Wanted::Panel);
+        let found = downloads.folder(panel, &FileFilter::Panel);
         let found = found.with_context(|| format!("{by} {panel}: cannot be had"))?;
         match found {
             Some(folder) => Self::find(by, &folder.display().to_string()),

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::files::only_gguf;
-use crate::checkpoints::hub::{Downloads, Wanted};
+use crate::checkpoints::file_filter::FileFilter;
+use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::definition::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
 
@@ -153,7 +154,7 @@ impl MembersFile {
         base: &Path,
         downloads: &mut Downloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = place(seat.folder(), base, &Wanted::Panel, downloads)? else {
+        let Some(folder) = place(seat.folder(), base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "there is no folder and no .gguf file {}\n\
                  hint: names are relative to the file that names them; owner/name is an id on the hub",
@@ -168,7 +169,7 @@ impl MembersFile {
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // What is not there is found to be missing where it is needed.
             Some(tower) => {
-                place(tower, base, &Wanted::Encoder, downloads)?.or(Some(base.join(tower)))
+                place(tower, base, &FileFilter::Encoder, downloads)?.or(Some(base.join(tower)))
             }
             None => None,
         };
@@ -187,7 +188,7 @@ impl MembersFile {
 fn place(
     name: &Path,
     base: &Path,
-    wanted: &Wanted,
+    filter: &FileFilter,
     downloads: &mut Downloads,
 ) -> Result<Option<PathBuf>> {
     let local = base.join(name);
@@ -195,7 +196,7 @@ fn place(
         return Ok(Some(local));
     }
     let id = name.to_string_lossy();
-    let found = downloads.folder(&id, wanted);
+    let found = downloads.folder(&id, filter);
     found.with_context(|| format!("{id}: cannot be had"))
 }
 

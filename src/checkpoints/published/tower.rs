@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::config::VisionPart;
 use super::{CONFIG_FILE, CheckpointSource, shards, vision};
-use crate::checkpoints::hub::Wanted;
+use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::VisionSetup;
 use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
@@ -117,7 +117,7 @@ fn fetched(
     name: &str,
     library: &mut WeightFiles,
 ) -> Result<Option<PathBuf>> {
-    let found = library.downloads.folder(name, &Wanted::Encoder);
+    let found = library.downloads.folder(name, &FileFilter::Encoder);
     found.with_context(|| absent(source, name))
 }
 

@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
 use serde_json::Value;
 
+use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
-use crate::checkpoints::hub::{HubFlags, HubStamp, Wanted};
+use crate::checkpoints::hub::{HubFlags, HubStamp};
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::checkpoints::store::weight_files::weights_of;
@@ -53,7 +54,7 @@ impl Candidate {
             "embedded" => return Self::of_panel(name, &PanelFiles::Embedded),
             _ => {}
         }
-        let found = hub::named(name, &Wanted::Encoder, *flags, quiet);
+        let found = hub::snapshot_unless_path(name, &FileFilter::Encoder, *flags, quiet);
         let found = found.with_context(|| format!("encoder {name}: cannot be had"))?;
         match found {
             Some(snapshot) => Ok(Self {

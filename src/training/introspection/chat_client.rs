@@ -1,15 +1,16 @@
 //! Questions to a chat endpoint: the key, patience, refusals.
 
 use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::Read as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use reqwest::Url;
+use reqwest::blocking::Client;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use ureq::Agent;
-use ureq::http::Uri;
-
-use crate::checkpoints::hub::agent;
 
 /// How long a connection is waited for.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -24,7 +25,7 @@ const TOKENS: u32 = 1500;
 /// A model behind `{base}/chat/completions`.
 #[derive(Debug)]
 pub(super) struct ChatClient {
-    agent: Agent,
+    client: Client,
     url: String,
     model: String,
     key: Option<String>,
@@ -41,11 +42,11 @@ impl ChatClient {
     /// A model behind an address.
     pub(super) fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
         let url = format!("{}/chat/completions", base.trim_end_matches('/'));
-        let address: Uri = url
-            .parse()
-            .with_context(|| format!("{base} is no address\nhint: as in https://host/v1"))?;
+        let address = Url::parse(&url);
+        let address =
+            address.with_context(|| format!("{base} is not a URL\nhint: as in https://host/v1"))?;
         Ok(Self {
-            agent: agent(&address, CONNECT, SILENCE),
+            client: client(&address)?,
             url,
             model: model.to_owned(),
             key,
@@ -133,22 +134,48 @@ impl ChatClient {
     }
 
     fn send(&self, body: &str) -> Result<(u16, String), String> {
-        let mut request = self
-            .agent
-            .post(&self.url)
-            .header("content-type", "application/json");
+        let request = self.client.post(&self.url).body(body.to_owned());
+        let mut request = request.header("content-type", "application/json");
         if let Some(key) = &self.key {
-            request = request.header("authorization", format!("Bearer {key}"));
+            request = request.bearer_auth(key);
         }
-        let mut reply = request.send(body).map_err(|error| error.to_string())?;
+        let reply = request.send().map_err(|error| reason(&error))?;
         let status = reply.status().as_u16();
-        let text = reply
-            .body_mut()
-            .with_config()
-            .limit(ANSWER)
-            .read_to_string();
-        Ok((status, text.map_err(|error| error.to_string())?))
+        let mut text = String::new();
+        let read = reply.take(ANSWER + 1).read_to_string(&mut text);
+        read.map_err(|error| reason(&error))?;
+        if text.len() as u64 > ANSWER {
+            return Err(format!("the answer is longer than {ANSWER} bytes"));
+        }
+        Ok((status, text))
     }
+}
+
+/// A client that follows no redirect: it would send the key and the question to another host. A proxy would look for
+/// this machine on its own.
+fn client(address: &Url) -> Result<Client> {
+    let client = Client::builder()
+        .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT)
+        .timeout(SILENCE);
+    let client = match address.host_str() {
+        Some("localhost" | "127.0.0.1" | "[::1]") => client.no_proxy(),
+        _ => client,
+    };
+    let client = client.build();
+    client.context(
+        "cannot set up the client of the endpoint\nhint: check that CA certificates are installed",
+    )
+}
+
+/// The innermost cause of an error; the outer ones repeat the URL.
+fn reason(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
 }
 
 /// The text of an answer, or why there is none.

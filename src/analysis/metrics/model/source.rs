@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
+use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub;
-use crate::checkpoints::hub::{HubFlags, HubStamp, Wanted};
+use crate::checkpoints::hub::{HubFlags, HubStamp};
 use crate::checkpoints::published;
 use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
@@ -26,7 +27,7 @@ pub(crate) struct ModelSource {
 impl ModelSource {
     /// The folder or hub id that a flag names, downloaded where it was not before.
     pub(crate) fn open(flag: &str, name: &str, flags: HubFlags, quiet: bool) -> Result<Self> {
-        let found = hub::named(name, &Wanted::Panel, flags, quiet);
+        let found = hub::snapshot_unless_path(name, &FileFilter::Panel, flags, quiet);
         let found = found.with_context(|| format!("{flag} {name}: cannot be had"))?;
         let (folder, hub) = match found {
             Some(snapshot) => (snapshot.folder, Some(snapshot.stamp)),

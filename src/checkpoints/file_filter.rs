@@ -1,33 +1,33 @@
-//! Which files of a repository are wanted.
+//! The files of a repository that a checkpoint is loaded from.
 //!
-//! Repositories hold the same weights in several forms, and states of their training; a panel needs
-//! one form and what describes it.
+//! Repositories often contain the same weights in several formats, and training states. Only one format
+//! of the weights and the files that describe the model are downloaded.
 
-/// Which files to have.
+/// Selects files of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Names, which must be there, and patterns with `*`, which may match nothing.
-    Files(Vec<String>),
-    /// What a checkpoint or panel is loaded from: configuration, tokenizer, and one form of the
-    /// weights (safetensors, else PyTorch's, else the one GGUF file), from the top folder.
+pub enum FileFilter {
+    /// Names, which must exist, and patterns with `*`, which may match nothing.
+    Patterns(Vec<String>),
+    /// The files of a checkpoint or panel: configuration, tokenizer, and one format of the weights
+    /// (safetensors, else PyTorch, else the only GGUF file), from the top folder.
     Panel,
-    /// What a vision encoder is loaded from: its configuration, that of its images, and one file of
-    /// weights, in the form of transformers, else of `open_clip`; of a panel all that a panel needs.
+    /// The files of a vision encoder: its configuration, that of its image processor, and one file of
+    /// weights, in the layout of transformers, else of `open_clip`. For a panel, as `Panel`.
     Encoder,
 }
 
-/// What is missing of what was wanted.
+/// A file that a filter needs and a repository lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unmet {
-    /// The file, or what its name should be like.
+pub(super) struct MissingFile {
+    /// The file, or a pattern for its name.
     pub(super) file: String,
-    /// What to do.
+    /// The text after `hint:`.
     pub(super) hint: String,
 }
 
-/// Endings of the files that describe a model.
+/// Suffixes of the files that describe a model.
 const DESCRIPTIONS: [&str; 5] = [".json", ".toml", ".model", ".txt", ".jinja"];
-/// States of a training, which no inference needs; and the weights again, in their authors' form.
+/// Prefixes of training states, and of the weights in their authors' format.
 const NOT_WEIGHTS: [&str; 6] = [
     "consolidated",
     "optimizer",
@@ -37,11 +37,13 @@ const NOT_WEIGHTS: [&str; 6] = [
     "training_args",
 ];
 
-impl Wanted {
-    /// The files to have of those there are.
-    pub(super) fn choose(&self, names: &[&str]) -> Result<Vec<String>, Unmet> {
+impl FileFilter {
+    /// Selects from all files of a repository.
+    pub(super) fn select(&self, names: &[impl AsRef<str>]) -> Result<Vec<String>, MissingFile> {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        let names = names.as_slice();
         match self {
-            Self::Files(patterns) => files(patterns, names),
+            Self::Patterns(patterns) => matching(patterns, names),
             Self::Panel => panel(names),
             Self::Encoder if names.contains(&"panel.toml") => panel(names),
             Self::Encoder => encoder(names),
@@ -49,10 +51,10 @@ impl Wanted {
     }
 }
 
-fn files(patterns: &[String], names: &[&str]) -> Result<Vec<String>, Unmet> {
-    let unmet = |file: &str| Unmet {
+fn matching(patterns: &[String], names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    let missing_file = |file: &str| MissingFile {
         file: file.to_owned(),
-        hint: there_are(names),
+        hint: listed(names),
     };
     let exact = |pattern: &&String| !pattern.contains('*');
     if let Some(missing) = patterns
@@ -60,21 +62,21 @@ fn files(patterns: &[String], names: &[&str]) -> Result<Vec<String>, Unmet> {
         .filter(exact)
         .find(|name| !names.contains(&name.as_str()))
     {
-        return Err(unmet(missing));
+        return Err(missing_file(missing));
     }
-    let wanted = |name: &&&str| patterns.iter().any(|pattern| matches(pattern, name));
+    let is_selected = |name: &&&str| patterns.iter().any(|pattern| matches(pattern, name));
     let chosen: Vec<String> = names
         .iter()
-        .filter(wanted)
+        .filter(is_selected)
         .map(|n| (*n).to_owned())
         .collect();
     if chosen.is_empty() {
-        return Err(unmet(&patterns.join(", ")));
+        return Err(missing_file(&patterns.join(", ")));
     }
     Ok(chosen)
 }
 
-fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
+fn panel(names: &[&str]) -> Result<Vec<String>, MissingFile> {
     let top = |name: &&&str| !name.contains('/') && !name.starts_with('.');
     let skipped = |name: &str| NOT_WEIGHTS.iter().any(|start| name.starts_with(start));
     let ending = |end: &str| -> Vec<&str> {
@@ -83,7 +85,7 @@ fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
     };
     let (safetensors, torch, gguf) = (ending(".safetensors"), ending(".bin"), ending(".gguf"));
     let weights = match (safetensors.is_empty(), torch.is_empty()) {
-        // A projector may be in PyTorch's form beside weights that are not.
+        // The projector may be in PyTorch format beside safetensors.
         (false, _) => [safetensors, ending("mm_projector.bin")].concat(),
         (true, false) => torch,
         (true, true) => gguf,
@@ -91,18 +93,18 @@ fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
     if let [first, second, ..] = weights.as_slice()
         && first.strip_suffix(".gguf").is_some()
     {
-        return Err(Unmet {
-            file: "*.gguf that is the only one".to_owned(),
+        return Err(MissingFile {
+            file: "*.gguf that is the only GGUF file".to_owned(),
             hint: format!(
-                "it holds {} ({first}, {second}, …): download the one you mean, and name the folder it is in",
+                "the repository has {} ({first}, {second}, …): download one of them, and name its folder",
                 weights.len()
             ),
         });
     }
     if weights.is_empty() {
-        return Err(Unmet {
+        return Err(MissingFile {
             file: "*.safetensors, *.bin or *.gguf".to_owned(),
-            hint: there_are(names),
+            hint: listed(names),
         });
     }
     let described = |name: &&&str| DESCRIPTIONS.iter().any(|end| name.ends_with(end));
@@ -117,9 +119,9 @@ fn panel(names: &[&str]) -> Result<Vec<String>, Unmet> {
     Ok(chosen.into_iter().map(str::to_owned).collect())
 }
 
-fn encoder(names: &[&str]) -> Result<Vec<String>, Unmet> {
-    // The configuration and the weights of each form, the better file first.
-    const FORMS: [(&str, [&str; 2]); 2] = [
+fn encoder(names: &[&str]) -> Result<Vec<String>, MissingFile> {
+    // The configuration and the weights of each layout, the preferred file first.
+    const LAYOUTS: [(&str, [&str; 2]); 2] = [
         ("config.json", ["model.safetensors", "pytorch_model.bin"]),
         (
             "open_clip_config.json",
@@ -127,37 +129,39 @@ fn encoder(names: &[&str]) -> Result<Vec<String>, Unmet> {
         ),
     ];
     let images = ["preprocessor_config.json", "processor_config.json"];
-    let there = |name: &&str| names.contains(name);
-    for (config, weights) in FORMS {
-        // What transformers reads alone says how images are prepared in a file of its own.
-        let whole = config != "config.json" || images.iter().any(there);
-        let weights = weights.into_iter().find(there);
-        if let (true, true, Some(weights)) = (there(&config), whole, weights) {
-            let chosen = [config].into_iter().chain(images.into_iter().filter(there));
+    let exists = |name: &&str| names.contains(name);
+    for (config, weights) in LAYOUTS {
+        // In the layout of transformers, the image processor has a file of its own.
+        let is_complete = config != "config.json" || images.iter().any(exists);
+        let weights = weights.into_iter().find(exists);
+        if let (true, true, Some(weights)) = (exists(&config), is_complete, weights) {
+            let chosen = [config]
+                .into_iter()
+                .chain(images.into_iter().filter(exists));
             let chosen = chosen.chain([weights]).map(str::to_owned);
             return Ok(chosen.collect());
         }
     }
-    Err(Unmet {
+    Err(MissingFile {
         file: "config.json with preprocessor_config.json and model.safetensors or \
                pytorch_model.bin, or open_clip_config.json with its weights"
             .to_owned(),
-        hint: there_are(names),
+        hint: listed(names),
     })
 }
 
-fn there_are(names: &[&str]) -> String {
+fn listed(names: &[&str]) -> String {
     match names {
-        [] => "there is no file in it".to_owned(),
+        [] => "the repository has no files".to_owned(),
         names => {
             let first: Vec<&str> = names.iter().take(8).copied().collect();
             let more = if names.len() > 8 { ", …" } else { "" };
-            format!("there are {}{more}", first.join(", "))
+            format!("the repository has {}{more}", first.join(", "))
         }
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text, `/` among it.
+/// True if a name matches a pattern; `*` matches any text, also across `/`.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -192,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_takes_one_form_of_the_weights() {
-        let of = |names: &[&str]| Wanted::Panel.choose(names);
+    fn a_panel_has_one_format_of_the_weights() {
+        let of = |names: &[&str]| FileFilter::Panel.select(names);
         let all = [
             ".gitattributes",
             "README.md",
@@ -221,13 +225,13 @@ mod tests {
         );
         assert_eq!(of(&["a.gguf"]).unwrap(), ["a.gguf"]);
         let error = of(&["a.gguf", "b.gguf"]).unwrap_err();
-        assert!(error.hint.contains("holds 2"), "{error:?}");
+        assert!(error.hint.contains("has 2"), "{error:?}");
         assert!(of(&["config.json"]).is_err());
     }
 
     #[test]
-    fn an_encoder_takes_one_file_of_weights() {
-        let of = |names: &[&str]| Wanted::Encoder.choose(names);
+    fn an_encoder_has_one_file_of_weights() {
+        let of = |names: &[&str]| FileFilter::Encoder.select(names);
         let both = [
             "README.md",
             "config.json",
@@ -263,10 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_must_be_there_and_a_pattern_may_match_nothing() {
-        let wanted = |names: &[&str]| {
+    fn names_must_exist_and_patterns_may_match_nothing() {
+        let is_selected = |names: &[&str]| {
             let names = names.iter().map(|n| (*n).to_owned()).collect();
-            Wanted::Files(names).choose(&["a.json", "b.bin"])
+            FileFilter::Patterns(names).select(&["a.json", "b.bin"])
         };
         assert_eq!(wanted(&["a.json", "*.gguf"]).unwrap(), ["a.json"]);
         assert_eq!(wanted(&["c.json", "*"]).unwrap_err().file, "c.json");

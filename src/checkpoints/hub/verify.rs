@@ -1,0 +1,128 @@
+//! Verification of downloaded files against the hashes of the hub.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+use super::client::RemoteFile;
+use super::error::{HubError, HubErrorKind};
+use super::id::is_hex;
+
+/// The hash of a content, which is also its name in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Checksum {
+    /// SHA-256 of the bytes, for files in LFS.
+    Sha256(String),
+    /// Git blob hash, the SHA-1 of `blob <size>\0` and the bytes, for all other files.
+    GitBlob(String),
+}
+
+impl Checksum {
+    /// Parses an `ETag`; `None` if it is neither kind of hash.
+    pub(super) fn parse(etag: &str) -> Option<Self> {
+        let etag = etag.trim().trim_start_matches("W/").trim_matches('"');
+        match etag.len() {
+            64 if is_hex(etag) => Some(Self::Sha256(etag.to_owned())),
+            40 if is_hex(etag) => Some(Self::GitBlob(etag.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// The hexadecimal digits.
+    pub(super) fn hex(&self) -> &str {
+        match self {
+            Self::Sha256(hex) | Self::GitBlob(hex) => hex,
+        }
+    }
+
+    /// The hash of the same kind of a file.
+    fn of_file(&self, path: &Path) -> io::Result<String> {
+        let mut file = File::open(path)?;
+        match self {
+            Self::Sha256(_) => {
+                let mut hash = Sha256::new();
+                io::copy(&mut file, &mut hash)?;
+                Ok(format!("{:x}", hash.finalize()))
+            }
+            Self::GitBlob(_) => {
+                let size = file.metadata()?.len();
+                let mut hash = Sha1::new().chain_update(format!("blob {size}\0"));
+                io::copy(&mut file, &mut hash)?;
+                Ok(format!("{:x}", hash.finalize()))
+            }
+        }
+    }
+}
+
+/// Compares the hash of a downloaded file with the hub's.
+pub(super) fn verify(file: &RemoteFile, path: &Path) -> Result<(), HubError> {
+    let found = file
+        .hash
+        .of_file(path)
+        .map_err(|error| HubError::disk(path, error))?;
+    let expected = file.hash.hex();
+    let kind = match file.hash {
+        Checksum::Sha256(_) => "sha256",
+        Checksum::GitBlob(_) => "git blob hash",
+    };
+    if found == expected {
+        return Ok(());
+    }
+    Err(mismatch(
+        file,
+        &format!("expected {kind} {expected}, found {found}"),
+    ))
+}
+
+/// Other bytes than the hub states.
+pub(super) fn mismatch(file: &RemoteFile, what: &str) -> HubError {
+    let message = format!("{}: {what}", file.name);
+    let hint = "the download was deleted; try again, and if the error stays, check the proxy and HF_ENDPOINT";
+    HubError::new(HubErrorKind::Mismatch, message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etags_that_are_no_hash_are_ignored() {
+        let git = "ce013625030ba8dba906f756967f9e9ca394464a";
+        assert_eq!(
+            Checksum::parse(&format!("W/\"{git}\"")),
+            Some(Checksum::GitBlob(git.into()))
+        );
+        assert!(matches!(
+            Checksum::parse(&"0".repeat(64)),
+            Some(Checksum::Sha256(_))
+        ));
+        for none in ["", "\"abc\"", "../../../../../../../../../../../../../x"] {
+            assert_eq!(Checksum::parse(none), None, "{none}");
+        }
+        assert_eq!(Checksum::parse(&"../x".repeat(16)), None);
+    }
+
+    #[test]
+    fn small_files_have_the_hash_of_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "hello\n").unwrap();
+        // `printf 'hello\n' | git hash-object --stdin`
+        let git = Checksum::GitBlob(String::new());
+        assert_eq!(
+            git.of_file(&path).unwrap(),
+            "ce013625030ba8dba906f756967f9e9ca394464a"
+        );
+        std::fs::write(&path, "abc").unwrap();
+        let sha256 = Checksum::Sha256(String::new());
+        assert!(
+            sha256
+                .of_file(&path)
+                .unwrap()
+                .starts_with("ba7816bf8f01cfea")
+        );
+    }
+}
