@@ -31,7 +31,7 @@ fn measures_of_nothing_are_refused_and_one_image_is_not_exchanged() {
     let one = eval("1");
     assert_eq!(one.code, 0, "{}", one.err);
     assert!(
-        one.out.contains("intervals of 95 %, clustered by image"),
+        one.out.contains("in brackets: 95 % CI, clustered by image"),
         "{}",
         one.out
     );

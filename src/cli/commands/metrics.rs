@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
-use super::{print, unheeded};
+use super::{print, render_tables, unheeded};
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
-    MetricTable, lines, records_at, score,
+    MetricTable, lines, score,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::data::cases;
+use crate::judging::run::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
@@ -57,9 +58,10 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
             .with_context(|| format!("--out {}", out.display()))?;
     }
     print(&match args.format {
-        TableFormat::Text => table.text(),
-        TableFormat::Markdown => table.markdown(),
-        TableFormat::Csv => table.csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            render_tables(&table.intro(), &table.tables(), args.format)
+        }
+        TableFormat::Csv => table.csv_table().csv()?,
         TableFormat::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
     Ok(Exit::Done)
@@ -111,7 +113,7 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
 
 fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     let path = &args.source.path;
-    let records = records_at(path);
+    let records = find_records(path);
     if let Some(reference) = &args.rationales {
         let no_records = |path: &std::path::Path| {
             format!(
@@ -120,7 +122,7 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
             )
         };
         let ours = records.with_context(|| no_records(path))?;
-        let theirs = records_at(reference).with_context(|| no_records(reference))?;
+        let theirs = find_records(reference).with_context(|| no_records(reference))?;
         return AnswerSet::of_rationales(&ours, &theirs, args.limit);
     }
     if let Some(records) = records {

@@ -5,10 +5,13 @@
 
 use acem3_vision::Shown;
 use anyhow::Context as _;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
+use crate::data::images::image_cluster::ImageCluster;
 use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
@@ -17,7 +20,7 @@ use crate::support::digest::Digest;
 pub const SCHEMA: u32 = 1;
 
 /// A pair and its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// The version of this form.
     pub schema: u32,
@@ -30,7 +33,7 @@ pub struct Record {
 }
 
 /// What a record is about: the pair, and all that reports and comparisons need to know of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSubject {
     /// The case's id; `None` where it could not be read.
     pub case: Option<String>,
@@ -72,7 +75,7 @@ pub struct RecordSubject {
 }
 
 /// Which image was judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageInfo {
     /// Its name: the path from the folder of the source.
     pub name: String,
@@ -85,7 +88,7 @@ pub struct ImageInfo {
 }
 
 /// What came of a pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum RecordOutcome {
     /// A verdict.
@@ -101,14 +104,11 @@ pub enum RecordOutcome {
 }
 
 impl RecordSubject {
-    /// What is one with it where spreads are told: the image's bytes, its name where they could not be read, the case
-    /// where there is no image.
-    pub fn cluster(&self) -> String {
+    /// The bootstrap cluster of the case.
+    pub fn cluster(&self) -> ImageCluster<'_> {
         match &self.image {
-            Some(image) => image
-                .sha256
-                .map_or_else(|| image.name.clone(), |digest| digest.short()),
-            None => format!("case {}", self.case.as_deref().unwrap_or_default()),
+            Some(image) => ImageCluster::from_image(&image.name, image.sha256),
+            None => ImageCluster::Case(self.case.as_deref().unwrap_or_default()),
         }
     }
 
@@ -200,6 +200,12 @@ impl Record {
             subject,
             outcome,
         }
+    }
+
+    /// Returns the JSON Schema of a line of `records.jsonl`.
+    pub fn line_schema() -> Schema {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        settings.into_generator().into_root_schema_for::<Self>()
     }
 
     /// The line that is written, with its line break.

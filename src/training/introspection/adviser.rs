@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob};
-use crate::judging::run::records::records;
+use crate::judging::run::record_reader::records;
 use crate::support::digest::Digest;
 
 /// Who is asked.
@@ -118,7 +118,7 @@ impl Adviser {
                 let verdicts = judge.judge(&jobs).context("the second judge failed")?;
                 let suggestion = |verdict: Result<_, crate::judging::judge::Unscored>| match verdict
                 {
-                    Ok(verdict) => RecordedVerdict::of(&verdict).map(Ok),
+                    Ok(verdict) => RecordedVerdict::from_verdict(&verdict).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
                 verdicts.into_iter().map(suggestion).collect()
