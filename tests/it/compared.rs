@@ -111,11 +111,11 @@ fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
     assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
     for (encoder, more, told) in [
         ("owner/other", &[][..], "encoder owner/other: cannot be had"),
-        ("owner/name@v9", &[], "it has no revision `v9`"),
+        ("owner/name@v9", &[], "no revision `v9` (404)"),
         (
             "owner/name",
             &["--offline"],
-            "--offline forbids to ask the hub",
+            "--offline forbids access to the hub",
         ),
     ] {
         let said = asked(encoder, "bad", more);

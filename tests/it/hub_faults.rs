@@ -25,7 +25,7 @@ fn bad_content(
         ("model.safetensors", &weights()[..]),
     ];
     let mischief = move |asked: &Asked| {
-        let content = asked.path.starts_with("/blob/");
+        let content = asked.path.starts_with("/blob/") && asked.method == "GET";
         content.then(|| reply(asked, weights())).flatten()
     };
     Imitation::of(&files, Arc::new(mischief))
