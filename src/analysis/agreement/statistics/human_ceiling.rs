@@ -233,7 +233,7 @@ fn mean_over_raters(
         let indices = comparison.indices.iter();
         let own: Vec<f64> = indices.map(|index| weights[*index]).collect();
         let cases: f64 = own.iter().sum();
-        let values = statistics(&comparison.cells.drawn(&own));
+        let values = statistics(&comparison.cells.weighted_table(&own));
         means.resize(values.len(), (0.0, 0.0, None));
         for (value, (sum, n, reason)) in values.into_iter().zip(&mut means) {
             match value {

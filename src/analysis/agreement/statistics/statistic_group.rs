@@ -199,7 +199,11 @@ impl TwoRaters {
         ) -> Vec<Defined<f64>>,
     ) -> Vec<Defined<f64>> {
         match &self.0 {
-            Ok(pairs) => statistics(&pairs.cells.drawn(weights), &pairs.units, &pairs.rows),
+            Ok(pairs) => statistics(
+                &pairs.cells.weighted_table(weights),
+                &pairs.units,
+                &pairs.rows,
+            ),
             Err(reason) => vec![Err(*reason); n],
         }
     }
