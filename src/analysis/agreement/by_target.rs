@@ -3,11 +3,13 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::statistic::Statistic;
-use super::subgroups::{Subgroup, subgroups};
-use super::units::{LabelledUnits, TargetUnits};
-use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, compute_statistics};
-use crate::analysis::agreement::statistic_group::StatisticGroup;
+use crate::analysis::agreement::statistics::agreement_statistic::{
+    AgreementStatistic, compute_statistics,
+};
+use crate::analysis::agreement::statistics::statistic::Statistic;
+use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
+use crate::analysis::agreement::units::labelled_units::{LabelledUnits, TargetUnits};
+use crate::analysis::agreement::units::subgroups::{Subgroup, subgroups};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;

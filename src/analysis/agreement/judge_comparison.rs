@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::statistic::Statistic;
-use super::units::{PairUnit, ResponseUnit, TargetUnits};
-use crate::analysis::agreement::statistic_group::StatisticGroup;
+use crate::analysis::agreement::statistics::statistic::Statistic;
+use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
+use crate::analysis::agreement::units::labelled_units::{PairUnit, ResponseUnit, TargetUnits};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{

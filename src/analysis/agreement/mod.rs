@@ -4,35 +4,25 @@
 //! which each bootstrap resample computes together: those of pair orders, of triples and of response scores.
 //! The human ceiling ([`HumanCeiling`]) is the same statistic among raters.
 
-mod agreement_statistic;
 mod by_target;
-mod case_ratings;
-mod comparison_table;
-mod consensus;
-mod coverage;
-mod csv_table;
-mod human_ceiling;
-mod join;
 mod judge_comparison;
-mod statistic;
-mod statistic_group;
-mod subgroups;
+mod statistics;
 mod tables;
-mod triples;
 mod units;
-mod verdict_index;
 
-pub use crate::analysis::agreement::agreement_statistic::{
-    AgreementStatistic, HumanCeiling, compute_statistics,
-};
 pub use crate::analysis::agreement::by_target::{
     Agreement, AgreementConfig, SubgroupAgreement, TargetAgreement, agreement,
 };
 pub use crate::analysis::agreement::judge_comparison::{
     JudgeComparison, StatisticComparison, compare_judges,
 };
-pub use crate::analysis::agreement::statistic_group::StatisticGroup;
-pub use coverage::Coverage;
-pub use join::join_labels;
-pub use statistic::Statistic;
-pub use units::{LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits, TripleUnit};
+pub use crate::analysis::agreement::statistics::agreement_statistic::{
+    AgreementStatistic, HumanCeiling, compute_statistics,
+};
+pub use crate::analysis::agreement::statistics::coverage::Coverage;
+pub use crate::analysis::agreement::statistics::statistic::Statistic;
+pub use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
+pub use crate::analysis::agreement::units::join::join_labels;
+pub use crate::analysis::agreement::units::labelled_units::{
+    LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits, TripleUnit,
+};

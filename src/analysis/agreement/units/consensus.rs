@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 /// Mean score, optionally without one rater; `None` if no score remains.
-pub(super) fn mean(ratings: &[(u32, f64)], without: Option<u32>) -> Option<f64> {
+pub(crate) fn mean(ratings: &[(u32, f64)], without: Option<u32>) -> Option<f64> {
     let kept = ratings.iter().filter(|(rater, _)| Some(*rater) != without);
     let (sum, n) = kept.fold((0.0, 0.0), |(sum, n), (_, value)| (sum + value, n + 1.0));
     (n > 0.0).then(|| sum / n)
 }
 
 /// Majority vote, optionally without one rater. Equally frequent votes make a tie.
-pub(super) fn majority(votes: &[(u32, Ordering)], without: Option<u32>) -> Option<Ordering> {
+pub(crate) fn majority(votes: &[(u32, Ordering)], without: Option<u32>) -> Option<Ordering> {
     let count = |order| {
         let kept = votes.iter().filter(|(rater, _)| Some(*rater) != without);
         kept.filter(|(_, vote)| *vote == order).count()

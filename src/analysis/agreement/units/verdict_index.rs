@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use crate::analysis::verdicts::PairVerdict;
 
 /// The verdicts of each case.
-pub(super) struct VerdictIndex<'a> {
+pub(crate) struct VerdictIndex<'a> {
     cases: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> VerdictIndex<'a> {
     /// Indexes verdicts by case id, and by the number at its end if that is unambiguous.
-    pub(super) fn new(verdicts: &'a [PairVerdict]) -> Self {
+    pub(crate) fn new(verdicts: &'a [PairVerdict]) -> Self {
         let mut cases: HashMap<&str, Vec<usize>> = HashMap::new();
         for (i, verdict) in verdicts.iter().enumerate() {
             cases.entry(&verdict.case).or_default().push(i);
@@ -36,7 +36,7 @@ impl<'a> VerdictIndex<'a> {
     }
 
     /// The indices of the verdicts on a case.
-    pub(super) fn of_case(&self, case: &str) -> &[usize] {
+    pub(crate) fn of_case(&self, case: &str) -> &[usize] {
         self.cases.get(case).map_or(&[], Vec::as_slice)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::statistic::Statistic;
-use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, SIDE_NAMES};
 use crate::analysis::agreement::by_target::{Agreement, TargetAgreement};
+use crate::analysis::agreement::statistics::agreement_statistic::{AgreementStatistic, SIDE_NAMES};
+use crate::analysis::agreement::statistics::statistic::Statistic;
 use crate::analysis::caption::interval_caption;
 use crate::statistics::{Estimate, Undefined};
 use crate::support::tables::{Reasons, Table, TableSection};

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use super::statistic::Statistic;
-use super::units::{PairUnit, ResponseUnit, TripleUnit, order_as_number};
+use crate::analysis::agreement::units::labelled_units::{
+    PairUnit, ResponseUnit, TripleUnit, order_as_number,
+};
 use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
 use crate::statistics::{
@@ -29,7 +31,7 @@ pub struct StatisticGroup {
     pub clusters: Clusters,
     /// Mean squares of the scores, for exact intervals of intraclass correlations.
     pub squares: Option<RatingMeanSquares>,
-    pub(super) compute: StatisticsFn,
+    pub(crate) compute: StatisticsFn,
 }
 
 /// Sample size of a statistic.
@@ -43,7 +45,7 @@ pub struct SampleSize {
 
 impl SampleSize {
     /// All cases.
-    pub(super) fn all(clusters: &Clusters) -> Self {
+    pub(crate) fn all(clusters: &Clusters) -> Self {
         Self {
             n: clusters.len(),
             images: clusters.count(),
@@ -51,7 +53,7 @@ impl SampleSize {
     }
 
     /// The cases that count.
-    pub(super) fn counting(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn counting(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
         Self {
             n: (0..clusters.len()).filter(|case| counts(*case)).count(),
             images: clusters.among(counts),
@@ -66,7 +68,7 @@ impl StatisticGroup {
     }
 
     /// The statistics of pair orders.
-    pub(super) fn orders(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
+    pub(crate) fn orders(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|unit| Some((unit.verdict, unit.judge?, unit.rated.order(None)?)));
@@ -99,7 +101,7 @@ impl StatisticGroup {
     }
 
     /// The statistics of triples.
-    pub(super) fn triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
+    pub(crate) fn triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label)));
@@ -119,7 +121,7 @@ impl StatisticGroup {
     }
 
     /// The statistics of response scores.
-    pub(super) fn scores(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
+    pub(crate) fn scores(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|u| Some((u.verdict, u.judge?, u.label(None)?)));
@@ -140,7 +142,7 @@ impl StatisticGroup {
 }
 
 /// The clusters of units, from their verdicts.
-pub(super) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[PairVerdict]) -> Clusters {
+pub(crate) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[PairVerdict]) -> Clusters {
     let cluster = |i: usize| verdicts.get(i).map_or("", |v| v.cluster.as_str());
     Clusters::new(units.map(cluster))
 }
@@ -219,7 +221,7 @@ impl TwoRaters {
 }
 
 /// The order statistics of exactly two raters, in the order of [`Statistic::ORDERS`].
-pub(super) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
+pub(crate) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     let order = |value: f64| value.total_cmp(&0.0);
     let proportion = |counts: fn(Ordering, Ordering) -> Option<f64>| {
         mean_of(table, |a, b| counts(order(a), order(b)))
@@ -233,7 +235,7 @@ pub(super) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<
 }
 
 /// The order statistics of any number of raters, in the order of [`Statistic::ORDERS`].
-pub(super) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
+pub(crate) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
     [
         fleiss(units, weights),
         alpha(units, DistanceMetric::Nominal, weights),
@@ -242,7 +244,7 @@ pub(super) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Def
 }
 
 /// The score statistics of exactly two raters, in the order of [`Statistic::SCORES`].
-pub(super) fn score_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
+pub(crate) fn score_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     vec![
         pearson(table),
         spearman(table),
@@ -254,7 +256,7 @@ pub(super) fn score_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<
 }
 
 /// The score statistics of any number of raters, in the order of [`Statistic::SCORES`].
-pub(super) fn score_statistics_many(
+pub(crate) fn score_statistics_many(
     units: &RatedUnits,
     rows: &[Option<Vec<f64>>],
     weights: &[f64],

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::units::{PairUnit, TripleUnit};
+use crate::analysis::agreement::units::labelled_units::{PairUnit, TripleUnit};
 use crate::analysis::verdicts::PairVerdict;
 
 /// The order of two models of a case.
@@ -17,7 +17,7 @@ struct PairOrders {
 type CasePairs<'a> = Vec<(&'a [String; 2], &'a PairUnit)>;
 
 /// Finds every three models of a case whose three pairs are labelled.
-pub(super) fn triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
+pub(crate) fn triples(verdicts: &[PairVerdict], pairs: &[PairUnit]) -> Vec<TripleUnit> {
     let mut cases: BTreeMap<&str, CasePairs<'_>> = BTreeMap::new();
     for unit in pairs {
         if let Some(verdict) = verdicts.get(unit.verdict) {

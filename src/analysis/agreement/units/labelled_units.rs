@@ -128,6 +128,6 @@ impl ResponseUnit {
 }
 
 /// Converts an order to a number: 1 if the first response is better, 0 for a tie, −1 if the second is.
-pub(super) fn order_as_number(order: Ordering) -> f64 {
+pub(crate) fn order_as_number(order: Ordering) -> f64 {
     f64::from(order as i8)
 }

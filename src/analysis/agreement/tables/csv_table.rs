@@ -1,7 +1,7 @@
 //! The agreement of a judge as one row per statistic, for CSV.
 
-use crate::analysis::agreement::agreement_statistic::AgreementStatistic;
 use crate::analysis::agreement::by_target::Agreement;
+use crate::analysis::agreement::statistics::agreement_statistic::AgreementStatistic;
 use crate::support::tables::Table;
 
 /// The columns of a statistic, after those that name its target and subgroup.

@@ -7,8 +7,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 
 use super::triples::triples;
-use super::units::{LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits};
 use super::verdict_index::VerdictIndex;
+use crate::analysis::agreement::units::labelled_units::{
+    LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits,
+};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::{LabelEntry, LabelValue, ScoreTarget, Vote};
 

@@ -38,7 +38,7 @@ impl Coverage {
 
 impl Statistic {
     /// Name of the cases of the statistic.
-    pub(super) fn cases(self) -> &'static str {
+    pub(crate) fn cases(self) -> &'static str {
         match self {
             Self::AccuracyTriple => "triples",
             other if Self::ORDERS.contains(&other) => "pairs",
@@ -47,7 +47,7 @@ impl Statistic {
     }
 
     /// Returns true if the statistic is a proportion of all cases, so that missing verdicts bound it.
-    pub(super) fn is_bounded(self) -> bool {
+    pub(crate) fn is_bounded(self) -> bool {
         matches!(self, Self::Accuracy | Self::AccuracyTriple)
     }
 }

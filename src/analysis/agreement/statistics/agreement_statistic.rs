@@ -5,13 +5,13 @@ use serde::ser::SerializeMap;
 
 use super::coverage::Coverage;
 use super::statistic::Statistic;
-use crate::analysis::agreement::statistic_group::StatisticGroup;
+use crate::analysis::agreement::statistics::statistic_group::StatisticGroup;
 use crate::statistics::{
     Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
 };
 
 /// Names of the two sides of a comparison in messages.
-pub(super) const SIDE_NAMES: [&str; 2] = ["the judge's verdict", "the label"];
+pub(crate) const SIDE_NAMES: [&str; 2] = ["the judge's verdict", "the label"];
 
 /// A statistic of judge and labels, with its human ceiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ impl Statistic {
     }
 
     /// The form of an intraclass correlation.
-    pub(super) fn icc(self) -> Option<IccForm> {
+    pub(crate) fn icc(self) -> Option<IccForm> {
         Some(match self {
             Self::Icc11 => IccForm::OneSingle,
             Self::Icc21 => IccForm::TwoSingle,
@@ -135,7 +135,7 @@ impl Statistic {
 
 impl AgreementStatistic {
     /// Returns true for a proportion without a bootstrap interval: from few images, or 0 or 100 %.
-    pub(super) fn uses_wilson_interval(&self) -> bool {
+    pub(crate) fn uses_wilson_interval(&self) -> bool {
         let value = self.estimate.value.ok();
         let value = value.filter(|_| self.statistic.is_proportion());
         value.is_some_and(|share| self.estimate.clusters < FEW || share <= 0.0 || share >= 1.0)

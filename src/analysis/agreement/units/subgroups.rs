@@ -10,11 +10,11 @@ use crate::analysis::verdicts::{PairVerdict, length_bin, subgroup_fields};
 const BY_LENGTH: &str = "response length";
 
 /// A subgroup of verdicts.
-pub(super) struct Subgroup {
+pub(crate) struct Subgroup {
     /// Name of the field.
-    pub(super) by: String,
+    pub(crate) by: String,
     /// Value of the field.
-    pub(super) value: String,
+    pub(crate) value: String,
     membership: Membership,
 }
 
@@ -28,7 +28,7 @@ enum Membership {
 
 impl Subgroup {
     /// Returns true if a response of a verdict, or the pair if `side` is `None`, is in the subgroup.
-    pub(super) fn contains(&self, verdict: &PairVerdict, side: Option<usize>) -> bool {
+    pub(crate) fn contains(&self, verdict: &PairVerdict, side: Option<usize>) -> bool {
         match &self.membership {
             Membership::Field { field, value } => verdict.field(field).as_ref() == Some(value),
             Membership::Length(bin) => length(verdict, side) == *bin,
@@ -47,7 +47,7 @@ fn length(verdict: &PairVerdict, side: Option<usize>) -> (usize, &'static str) {
 /// # Errors
 ///
 /// If no case has one of the named fields.
-pub(super) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result<Vec<Subgroup>> {
+pub(crate) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result<Vec<Subgroup>> {
     let mut fields = subgroup_fields(verdicts);
     for field in group_by {
         if !verdicts.iter().any(|v| v.field(field).is_some()) {

@@ -1,7 +1,7 @@
 //! The comparison of two judges as a table to read.
 
-use super::statistic::Statistic;
 use crate::analysis::agreement::judge_comparison::JudgeComparison;
+use crate::analysis::agreement::statistics::statistic::Statistic;
 use crate::support::tables::{Reasons, Table, TableSection};
 use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, format_p_value, with_interval};
 

@@ -7,12 +7,12 @@
 use std::cmp::Ordering;
 
 use super::statistic::Statistic;
-use super::units::{PairUnit, ResponseUnit, order_as_number};
-use crate::analysis::agreement::case_ratings::{CaseRatings, DistinctRatings};
-use crate::analysis::agreement::statistic_group::{
+use crate::analysis::agreement::statistics::case_ratings::{CaseRatings, DistinctRatings};
+use crate::analysis::agreement::statistics::statistic_group::{
     SampleSize, StatisticGroup, clusters, order_statistics_many, order_statistics_two,
     score_statistics_many, score_statistics_two,
 };
+use crate::analysis::agreement::units::labelled_units::{PairUnit, ResponseUnit, order_as_number};
 use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
 use crate::statistics::{
@@ -29,7 +29,7 @@ struct RaterVsConsensus {
 
 impl StatisticGroup {
     /// The statistics of the raters' pair orders.
-    pub(super) fn raters_orders(
+    pub(crate) fn raters_orders(
         units: &[&PairUnit],
         verdicts: &[PairVerdict],
         raters: usize,
@@ -86,7 +86,7 @@ impl StatisticGroup {
     }
 
     /// The statistics of the raters' response scores.
-    pub(super) fn raters_scores(
+    pub(crate) fn raters_scores(
         units: &[&ResponseUnit],
         verdicts: &[PairVerdict],
         raters: usize,

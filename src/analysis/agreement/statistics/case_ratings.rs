@@ -4,26 +4,26 @@ use std::collections::HashMap;
 
 /// The ratings of one case.
 #[derive(Clone, Debug)]
-pub(super) struct CaseRatings {
+pub(crate) struct CaseRatings {
     /// Each rater with the rating.
-    pub(super) by: Vec<(u32, f64)>,
+    pub(crate) by: Vec<(u32, f64)>,
     /// For each of these raters, the consensus of the others.
-    pub(super) others: Vec<Option<f64>>,
+    pub(crate) others: Vec<Option<f64>>,
 }
 
 /// Ratings of many cases. Scores and orders have few values, so thousands of cases have some hundred
 /// distinct ratings.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DistinctRatings {
+pub(crate) struct DistinctRatings {
     /// The distinct ratings.
-    pub(super) distinct: Vec<CaseRatings>,
+    pub(crate) distinct: Vec<CaseRatings>,
     /// The index of the ratings of each case.
     indices: Vec<u32>,
 }
 
 impl DistinctRatings {
     /// Collects the ratings of cases.
-    pub(super) fn new(all: impl Iterator<Item = CaseRatings>) -> Self {
+    pub(crate) fn new(all: impl Iterator<Item = CaseRatings>) -> Self {
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         let mut ratings = Self::default();
         for one in all {
@@ -38,17 +38,17 @@ impl DistinctRatings {
     }
 
     /// Number of cases.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.indices.len()
     }
 
     /// The index of the ratings of a case.
-    pub(super) fn index_of(&self, case: usize) -> usize {
+    pub(crate) fn index_of(&self, case: usize) -> usize {
         self.indices[case] as usize
     }
 
     /// The weight of each distinct rating: the sum of the weights of its cases.
-    pub(super) fn weights(&self, cases: &[f64]) -> Vec<f64> {
+    pub(crate) fn weights(&self, cases: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];
         for (index, weight) in self.indices.iter().zip(cases) {
             weights[*index as usize] += weight;
