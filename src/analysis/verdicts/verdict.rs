@@ -11,26 +11,15 @@ use super::slim::{ExpectedCriteria, Skipped, SlimImage, SlimRecord, SlimStatus};
 use crate::analysis::verdicts::subgroup_fields::words;
 use crate::data::labels::ScoreTarget;
 
-/// Which of a judge's scores are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The scores of a judge that an analysis uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
-    /// The scores it chose.
+    /// Chosen scores: the most probable ones
     #[default]
     Chosen,
-    /// The means under its own probabilities.
+    /// Expected scores: the means under the judge's probabilities
     Expected,
-}
-
-impl ScoreKind {
-    /// The kind that a flag asks for.
-    pub fn expected_if(expected: bool) -> Self {
-        if expected {
-            Self::Expected
-        } else {
-            Self::Chosen
-        }
-    }
 }
 
 /// A pair of responses, and what the judge made of it.
