@@ -170,8 +170,8 @@ fn another_judge_is_refused_by_name() {
 #[test]
 fn fresh_deletes_nothing() {
     let folder = Folder::of(2);
-    assert_eq!(folder.judge("out", &["--fresh"]).code, 0);
-    let said = folder.judge("out", &["--fresh"]);
+    assert_eq!(folder.judge("out", &["--no-resume"]).code, 0);
+    let said = folder.judge("out", &["--no-resume"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("already holds verdicts"), "{}", said.err);
     assert_eq!(folder.records("out").len(), 2);

@@ -54,8 +54,8 @@ fn who_interrupts_is_told_what_became_of_it() {
     let folder = Folder::empty();
     for args in [
         &["train", "eval", "--phantoms", "100"][..],
-        &["data", "phantoms", "--out", "toy", "--n", "100000"],
-        &["data", "preferences", "--out", "pref", "--n", "100000"],
+        &["data", "phantoms", "--out", "toy", "--count", "100000"],
+        &["data", "preferences", "--out", "pref", "--count", "100000"],
     ] {
         let mut command = folder.command(args);
         let child = command

@@ -162,7 +162,7 @@ fn targets<'a>(
         let Some(of) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
-                "--on {}: nothing is labelled on it\nhint: there are labels on {}",
+                "--target {}: nothing is labelled on it\nhint: there are labels on {}",
                 target.key(),
                 labelled.join(", ")
             );
@@ -196,7 +196,7 @@ fn subgroups(verdicts: &[PairVerdict], by: &[String]) -> Result<Vec<Subgroup>> {
             known.sort_unstable();
             known.dedup();
             bail!(
-                "--by {field}: no case has this field in `meta`\nhint: there are {}",
+                "--group-by {field}: no case has this field in `meta`\nhint: there are {}",
                 known.join(", ")
             );
         }

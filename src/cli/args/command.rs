@@ -3,8 +3,10 @@
 use clap::Subcommand;
 
 use super::analysis::{AgreeArgs, AuditArgs, CalibrateArgs, MetricsArgs, RankArgs, ReportArgs};
+use super::completions::CompletionsArgs;
 use super::data::DataArgs;
 use super::judge::JudgeArgs;
+use super::man::ManArgs;
 use super::panel::PanelArgs;
 use super::training::{EncodersArgs, TrainArgs};
 
@@ -33,4 +35,8 @@ pub enum Command {
     Encoders(EncodersArgs),
     /// Inspect panels
     Panel(PanelArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write the man pages, one per command
+    Man(ManArgs),
 }

@@ -37,6 +37,8 @@ pub enum DataCommand {
     /// Fits a logistic regression on text features of the rated evaluations, and prints its accuracy on held-out
     /// ones.
     Quality(QualityArgs),
+    /// Print the JSON Schema of cases or records
+    Schema(SchemaArgs),
 }
 
 /// Arguments of `acem3 data check`.
@@ -132,6 +134,23 @@ pub struct QualityArgs {
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
+}
+
+/// Arguments of `acem3 data schema`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SchemaArgs {
+    /// File format to describe
+    #[arg(value_enum)]
+    pub of: SchemaOf,
+}
+
+/// A file format with a JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// One line of `cases.jsonl`, which `acem3 judge` reads
+    Cases,
+    /// One line of `records.jsonl`, which `acem3 judge` writes
+    Records,
 }
 
 /// The layout of prompts.

@@ -4,8 +4,10 @@
 
 mod analysis;
 mod command;
+mod completions;
 mod data;
 mod judge;
+mod man;
 mod panel;
 mod root;
 mod shared;
@@ -16,8 +18,13 @@ pub use analysis::{
     MetricModelArgs, MetricsArgs, RankArgs, ReportArgs, ReportFormat, ThresholdArgs,
 };
 pub use command::Command;
-pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs};
+pub use completions::CompletionsArgs;
+pub use data::{
+    CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs, SchemaArgs,
+    SchemaOf,
+};
 pub use judge::JudgeArgs;
+pub use man::ManArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use root::Cli;
 pub use shared::{

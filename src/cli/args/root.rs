@@ -22,9 +22,12 @@ Exit codes:
   4    the run failed (completed verdicts are saved; run the same command to resume)
   130  interrupted (run the same command to resume)";
 
+/// Version, commit and enabled features, from `src/build.rs`. It enters no record.
+const VERSION: &str = env!("ACEM3_VERSION");
+
 /// The command line of `acem3`.
 #[derive(Debug, Parser)]
-#[command(name = "acem3", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "acem3", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
 #[command(about = "Judge the answers of medical models to questions about images")]
 #[command(propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {

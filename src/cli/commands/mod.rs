@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
 mod analysis;
+mod completions;
 mod data;
 mod ignored_flags;
 mod judge;
 mod load_judge;
+mod man;
 mod output;
 mod panel;
 mod training;
@@ -26,5 +28,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Train(args) => training::train::run(args, cli.verbosity),
         Command::Encoders(args) => training::encoders::run(args, cli.verbosity),
         Command::Panel(args) => panel::run(args, cli.verbosity),
+        Command::Completions(args) => completions::run(*args),
+        Command::Man(args) => man::run(args),
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use acem3_experts::train::{
-    AdamW, Observer, Parameters, Schedule, Student, Trainer, load_checkpoint, on_device,
+    AdamW, Hits, Observer, Parameters, Schedule, Student, Trainer, load_checkpoint, on_device,
     save_checkpoint,
 };
 use anyhow::{Context, Result, bail};
@@ -296,7 +296,8 @@ impl StageRun<'_> {
         let step = course.trainer.steps();
         let examples = self.examples(practice, VALIDATION_AT..VALIDATION_AT + VALIDATION)?;
         let shards: Vec<_> = examples.chunks(practice.at_once()).collect();
-        let (mut sum, mut weight, mut hits, mut rewards) = (0.0, 0.0, (0.0, 0.0), [0.0; 2]);
+        let (mut sum, mut weight, mut rewards) = (0.0, 0.0, [0.0; 2]);
+        let mut hits = Hits::default();
         for loss in on_device(self.lectern.device, &shards, |shard| {
             Ok(practice.loss(shard)?.measured())
         }) {
@@ -304,11 +305,11 @@ impl StageRun<'_> {
             sum += loss.value;
             weight += loss.weight;
             rewards = [0, 1].map(|side| rewards[side] + loss.rewards[side]);
-            hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
+            hits += loss.hits;
         }
         let weight = f64::max(weight, 1e-9);
         let loss = sum / weight;
-        let accuracy = (hits.1 > 0.0).then(|| hits.0 / hits.1);
+        let accuracy = hits.accuracy();
         if !loss.is_finite() {
             bail!(
                 "{}: the validation loss is {loss} at step {step}\nhint: a lower `rate` may help",

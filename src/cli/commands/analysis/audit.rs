@@ -26,7 +26,7 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
 
 /// Runs the command.
-pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = records_at(&args.source.path);
     let request = request(args, records.is_some())?;
     let mut audit = match records {

@@ -19,7 +19,7 @@ use crate::training::encoders::{
 };
 
 /// Runs the command.
-pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     if args.steps == 0 || args.batch_size == 0 || args.test_cases == 0 || args.train_cases == 0 {
         bail!("--steps, --batch-size, --train-cases and --test-cases must be at least 1");
     }

@@ -25,7 +25,10 @@ use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// Runs the command.
-pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+pub(in crate::cli::commands) fn run(
+    args: &TrainArgs,
+    verbosity: Verbosity,
+) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args, verbosity),
         TrainCommand::Eval(args) => eval(args, verbosity),

@@ -4,10 +4,10 @@ use candle::{CpuStorage, CustomOp3, D, Layout, Result, Shape, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use rayon::prelude::*;
 
-use super::bias::sum_parts;
-use super::{BLOCK, floats, fused, sum_by};
+use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
+use crate::reduce::{sum_by, sum_parts};
 
-/// `(x − mean) / √(variance + eps) · weight + bias`, over the last dimension.
+/// A layer norm: `(x − mean) / √(variance + eps) · weight + bias` over the last dimension.
 #[derive(Clone, Debug)]
 pub struct LayerNorm {
     weight: Tensor,
@@ -16,22 +16,25 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// Loads `weight` and `bias`, both (n).
+    /// Loads `weight` and `bias`.
+    ///
+    /// # Shapes
+    /// `weight` (n), `bias` (n).
     pub fn load(vb: &VarBuilder, n: usize, eps: f64) -> Result<Self> {
         let weight = vb.get_with_hints(n, "weight", Init::Const(1.))?;
         let bias = vb.get_with_hints(n, "bias", Init::Const(0.))?;
         Ok(Self { weight, bias, eps })
     }
 
-    /// Normalises every row, differentiable in `x`, the weight and the bias.
+    /// Normalises every row. Differentiable in `x`, the weight and the bias.
     ///
     /// # Shapes
     /// (…, n) → (…, n).
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if !fused(x) {
+        if !is_cpu_f32(x) {
             return self.composed(x);
         }
-        let op = Normalise {
+        let op = LayerNormOp {
             eps: self.eps as f32,
         };
         x.contiguous()?
@@ -48,7 +51,7 @@ impl LayerNorm {
     }
 }
 
-/// The mean of a row and one over its standard deviation.
+/// The mean of a row and the reciprocal of its standard deviation.
 fn moments(x: &[f32], eps: f32) -> (f32, f32) {
     let n = x.len() as f32;
     let mean = sum_by(x, x, |x, _| x) / n;
@@ -56,11 +59,11 @@ fn moments(x: &[f32], eps: f32) -> (f32, f32) {
     (mean, 1. / (variance + eps).sqrt())
 }
 
-struct Normalise {
+struct LayerNormOp {
     eps: f32,
 }
 
-impl CustomOp3 for Normalise {
+impl CustomOp3 for LayerNormOp {
     fn name(&self) -> &'static str {
         "layer-norm"
     }
@@ -74,15 +77,16 @@ impl CustomOp3 for Normalise {
         bias: &CpuStorage,
         bias_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (weight, bias) = (floats(weight, weight_layout)?, floats(bias, bias_layout)?);
-        let x = floats(x, x_layout)?;
+        let weight = as_f32_slice(weight, weight_layout, self.name())?;
+        let bias = as_f32_slice(bias, bias_layout, self.name())?;
+        let x = as_f32_slice(x, x_layout, self.name())?;
         let n = weight.len();
         if n == 0 || bias.len() != n || x_layout.dims().last() != Some(&n) {
             bail!("layer-norm: rows of {:?}, a weight of {n}", x_layout.dims());
         }
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(BLOCK * n)
-            .zip(x.par_chunks(BLOCK * n))
+        y.par_chunks_mut(ROW_BLOCK * n)
+            .zip(x.par_chunks(ROW_BLOCK * n))
             .for_each(|(y, x)| {
                 for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
                     let (mean, scale) = moments(x, self.eps);
@@ -103,7 +107,7 @@ impl CustomOp3 for Normalise {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let n = weight.elem_count();
-        let op = Gradient { eps: self.eps };
+        let op = LayerNormGradient { eps: self.eps };
         let all = x.apply_op3_no_bwd(weight, &grad.contiguous()?, &op)?;
         let rows = x.elem_count() / n;
         let dx = all.narrow(0, 0, rows)?.reshape(x.shape())?;
@@ -113,41 +117,48 @@ impl CustomOp3 for Normalise {
     }
 }
 
-/// The three gradients as the rows of one tensor: those of `x`, then that of the weight, then the bias'.
-struct Gradient {
+/// Computes all three gradients as rows of one tensor: first those of `x`, then the weight's, then the bias's.
+struct LayerNormGradient {
     eps: f32,
 }
 
-impl Gradient {
-    /// The gradients of one row of `x`; adds to those of the weight and the bias in `sums`.
-    fn row(&self, (x, g): (&[f32], &[f32]), weight: &[f32], dx: &mut [f32], sums: &mut [f32]) {
+/// A row of the input and of the gradient of the result.
+struct GradientRow<'a> {
+    x: &'a [f32],
+    g: &'a [f32],
+}
+
+impl LayerNormGradient {
+    /// Writes the gradient of one row of `x` to `dx` and adds to those of the weight and the bias in `sums`.
+    fn row(&self, row: &GradientRow<'_>, weight: &[f32], dx: &mut [f32], sums: &mut [f32]) {
+        let GradientRow { x, g } = *row;
         let n = weight.len();
-        let (mean, scale) = moments(x, self.eps);
+        let (center, scale) = moments(x, self.eps);
         for (dx, x) in dx.iter_mut().zip(x) {
-            *dx = (x - mean) * scale;
+            *dx = (x - center) * scale;
         }
-        let (to_weight, to_bias) = sums.split_at_mut(n);
-        for (((to_weight, to_bias), normed), g) in
-            to_weight.iter_mut().zip(to_bias).zip(dx.iter()).zip(g)
+        let (weight_sums, bias_sums) = sums.split_at_mut(n);
+        for (((dweight, dbias), normed), g) in
+            weight_sums.iter_mut().zip(bias_sums).zip(dx.iter()).zip(g)
         {
-            *to_weight += g * normed;
-            *to_bias += g;
+            *dweight += g * normed;
+            *dbias += g;
         }
-        let along = sum_by(g, weight, |g, weight| g * weight) / n as f32;
-        // The product of three rows: the third is read beside the sum, in the same order.
-        let turned = dx
+        let mean = sum_by(g, weight, |g, weight| g * weight) / n as f32;
+        // `sum_by` takes two rows, so two of the three factors are multiplied first.
+        let weighted = dx
             .iter()
             .zip(weight)
             .map(|(normed, weight)| normed * weight);
-        let turned: Vec<f32> = turned.collect();
-        let across = sum_by(g, &turned, |g, turned| g * turned) / n as f32;
+        let weighted: Vec<f32> = weighted.collect();
+        let normed_mean = sum_by(g, &weighted, |g, weighted| g * weighted) / n as f32;
         for ((dx, g), weight) in dx.iter_mut().zip(g).zip(weight) {
-            *dx = scale * (g * weight - along - *dx * across);
+            *dx = scale * (g * weight - mean - *dx * normed_mean);
         }
     }
 }
 
-impl CustomOp3 for Gradient {
+impl CustomOp3 for LayerNormGradient {
     fn name(&self) -> &'static str {
         "layer-norm-gradient"
     }
@@ -161,19 +172,20 @@ impl CustomOp3 for Gradient {
         g: &CpuStorage,
         g_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (x, g) = (floats(x, x_layout)?, floats(g, g_layout)?);
-        let weight = floats(weight, weight_layout)?;
+        let x = as_f32_slice(x, x_layout, self.name())?;
+        let g = as_f32_slice(g, g_layout, self.name())?;
+        let weight = as_f32_slice(weight, weight_layout, self.name())?;
         let n = weight.len();
         let mut out = vec![0f32; x.len() + 2 * n];
         let (dx, sums) = out.split_at_mut(x.len());
-        let blocks = x.par_chunks(BLOCK * n).zip(g.par_chunks(BLOCK * n));
+        let blocks = x.par_chunks(ROW_BLOCK * n).zip(g.par_chunks(ROW_BLOCK * n));
         let parts: Vec<Vec<f32>> = dx
-            .par_chunks_mut(BLOCK * n)
+            .par_chunks_mut(ROW_BLOCK * n)
             .zip(blocks)
             .map(|(dx, (x, g))| {
                 let mut sums = vec![0f32; 2 * n];
                 for ((dx, x), g) in dx.chunks_mut(n).zip(x.chunks(n)).zip(g.chunks(n)) {
-                    self.row((x, g), weight, dx, &mut sums);
+                    self.row(&GradientRow { x, g }, weight, dx, &mut sums);
                 }
                 sums
             })
@@ -186,14 +198,18 @@ impl CustomOp3 for Gradient {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{distance, numbers, same};
     use super::*;
+    use crate::tests::{assert_equivalent, random_var, relative_error};
 
     #[test]
-    fn equals_the_composed_form() {
+    fn fused_and_composed_layer_norm_agree() {
         for shape in [vec![1, 3], vec![2, 70, 5], vec![131, 24], vec![3, 2, 65, 8]] {
             let n = *shape.last().unwrap();
-            let (x, weight, bias) = (numbers(&shape, 1), numbers(&[n], 2), numbers(&[n], 3));
+            let (x, weight, bias) = (
+                random_var(&shape, 1),
+                random_var(&[n], 2),
+                random_var(&[n], 3),
+            );
             let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
             let norm = LayerNorm {
                 weight: tensors.0,
@@ -201,38 +217,49 @@ mod tests {
                 eps: 1e-5,
             };
             let all = [x.clone(), weight, bias];
-            same(&all, || norm.forward(&x), || norm.composed(&x));
+            assert_equivalent(&all, || norm.forward(&x), || norm.composed(&x));
         }
     }
 
     #[test]
-    fn gradient_is_the_slope() {
-        let (x, weight, bias) = (numbers(&[3, 7], 1), numbers(&[7], 2), numbers(&[7], 3));
+    fn gradient_matches_finite_differences() {
+        let (x, weight, bias) = (
+            random_var(&[3, 7], 1),
+            random_var(&[7], 2),
+            random_var(&[7], 3),
+        );
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
         let norm = LayerNorm {
             weight: tensors.0,
             bias: tensors.1,
             eps: 1e-5,
         };
-        let along = numbers(&[3, 7], 4);
+        let direction = random_var(&[3, 7], 4);
         let loss = |x: &Tensor| norm.forward(x).unwrap().sqr().unwrap().sum_all().unwrap();
-        let step = (along.as_tensor() * 1e-3).unwrap();
+        let step = (direction.as_tensor() * 1e-3).unwrap();
         let (up, down) = (
             loss(&(x.as_tensor() + &step).unwrap()),
             loss(&(x.as_tensor() - &step).unwrap()),
         );
         let slope = ((up - down).unwrap() / 2e-3).unwrap();
         let grads = loss(&x).backward().unwrap();
-        let expected = (grads.get(&x).unwrap() * along.as_tensor())
+        let expected = (grads.get(&x).unwrap() * direction.as_tensor())
             .unwrap()
             .sum_all()
             .unwrap();
-        assert!(distance(&slope, &expected) < 1e-2, "{slope} {expected}");
+        assert!(
+            relative_error(&slope, &expected) < 1e-2,
+            "{slope} {expected}"
+        );
     }
 
     #[test]
-    fn no_result_depends_on_the_number_of_threads() {
-        let (x, weight, bias) = (numbers(&[700, 24], 1), numbers(&[24], 2), numbers(&[24], 3));
+    fn results_do_not_depend_on_the_number_of_threads() {
+        let (x, weight, bias) = (
+            random_var(&[700, 24], 1),
+            random_var(&[24], 2),
+            random_var(&[24], 3),
+        );
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
         let norm = LayerNorm {
             weight: tensors.0,
@@ -255,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_of_another_length_is_an_error() {
-        let (weight, bias) = (numbers(&[4], 2), numbers(&[4], 3));
+    fn weight_of_wrong_length_is_an_error() {
+        let (weight, bias) = (random_var(&[4], 2), random_var(&[4], 3));
         let tensors = (weight.as_tensor().clone(), bias.as_tensor().clone());
         let norm = LayerNorm {
             weight: tensors.0,
             bias: tensors.1,
             eps: 1e-5,
         };
-        assert!(norm.forward(&numbers(&[2, 3], 1)).is_err());
+        assert!(norm.forward(&random_var(&[2, 3], 1)).is_err());
     }
 }

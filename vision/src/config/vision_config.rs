@@ -1,84 +1,14 @@
-//! What a vision encoder looks like, and which of its states are its features.
+//! The sizes of a vision transformer.
 //!
-//! Field names are those of the `config.json` of a Hugging Face `CLIPVisionModel`, so that such a file
-//! (or its `vision_config` part) is read as it is. An activation we do not know is an error, not a guess.
+//! Field names are those of the `config.json` of a Hugging Face `CLIPVisionModel`, so such a file
+//! (or its `vision_config` object) deserialises as it is. An unknown activation is an error.
 
+use acem3_kernels::Activation;
 use serde::{Deserialize, Serialize};
 
-mod form;
-
-pub use form::Form;
-
-/// A configuration that describes no network, or a selection that names no state of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// A size that must be positive is zero.
-    #[error("vision config: `{field}` is 0\nhint: expected a positive number")]
-    Zero {
-        /// The field of [`VisionConfig`].
-        field: &'static str,
-    },
-    /// A size beyond those of any encoder.
-    #[error(
-        "vision config: `{field}` is {size}, expected at most {most}\nhint: the file may be damaged"
-    )]
-    Large {
-        /// The field of [`VisionConfig`].
-        field: &'static str,
-        /// What it says.
-        size: usize,
-        /// The most that is read.
-        most: usize,
-    },
-    /// The heads do not divide the hidden size.
-    #[error(
-        "vision config: `hidden_size` {hidden} is not a multiple of `num_attention_heads` {heads}\n\
-         hint: check that both come from the same checkpoint"
-    )]
-    Heads {
-        /// `hidden_size`.
-        hidden: usize,
-        /// `num_attention_heads`.
-        heads: usize,
-    },
-    /// Not even one patch fits into the image.
-    #[error(
-        "vision config: `patch_size` {patch} is larger than `image_size` {image}\n\
-         hint: check that both come from the same checkpoint"
-    )]
-    Patch {
-        /// `patch_size`.
-        patch: usize,
-        /// `image_size`.
-        image: usize,
-    },
-    /// The selected layer does not exist.
-    #[error(
-        "vision selection: `select_layer` {select} of an encoder with {layers} layers\n\
-         hint: expected {low} to {layers}; 0 is the embeddings, -1 the last layer's output",
-        low = -signed(*layers) - 1
-    )]
-    Layer {
-        /// `select_layer`.
-        select: i64,
-        /// `num_hidden_layers`.
-        layers: usize,
-    },
-}
-
-/// The activation inside the MLP of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum HiddenAct {
-    /// `x · σ(1.702 x)`, `OpenAI`'s CLIP.
-    #[serde(rename = "quick_gelu")]
-    QuickGelu,
-    /// The exact GELU, with the error function (`open_clip`, `BiomedCLIP`).
-    #[serde(rename = "gelu")]
-    Gelu,
-    /// The GELU in its tanh form (`SigLIP`).
-    #[serde(rename = "gelu_pytorch_tanh")]
-    GeluPytorchTanh,
-}
+use super::error::ConfigError;
+use super::form::Form;
+use super::selection::{SelectFeature, Selection};
 
 /// The sizes of a vision transformer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,7 +33,7 @@ pub struct VisionConfig {
     pub layer_norm_eps: f64,
     /// The MLP's activation.
     #[serde(default = "default_act")]
-    pub hidden_act: HiddenAct,
+    pub hidden_act: Activation,
     /// What it has that CLIP has not, and the other way round.
     #[serde(default, skip_serializing_if = "Form::is_default")]
     pub form: Form,
@@ -178,55 +108,6 @@ impl VisionConfig {
     }
 }
 
-/// Which tokens of the selected hidden state are features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SelectFeature {
-    /// The patches only (`LLaVA`).
-    Patch,
-    /// The class token, if there is one, then the patches.
-    ClsPatch,
-}
-
-/// Which hidden state of the encoder is its output (`LLaVA`'s `mm_vision_select_layer` and `…_feature`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Selection {
-    /// Index into Hugging Face's tuple of hidden states, in which the embeddings come first. A negative
-    /// index counts from its end: −1 is the output of the last block, −2 that of the last but one.
-    pub select_layer: i64,
-    /// Which tokens of that state.
-    pub select_feature: SelectFeature,
-    /// Whether they pass through the norm after the last block (`last_hidden_state` of `SigLIP` and
-    /// `DINOv2`, whose hidden states are what comes before it).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub post_norm: bool,
-}
-
-impl Selection {
-    /// The number of blocks that have to run: 0 for the embeddings, `num_hidden_layers` for the last state.
-    pub fn layers(self, config: &VisionConfig) -> Result<usize, ConfigError> {
-        let layers = config.num_hidden_layers;
-        let state = if self.select_layer < 0 {
-            signed(layers)
-                .saturating_add(1)
-                .saturating_add(self.select_layer)
-        } else {
-            self.select_layer
-        };
-        usize::try_from(state)
-            .ok()
-            .filter(|state| *state <= layers)
-            .ok_or(ConfigError::Layer {
-                select: self.select_layer,
-                layers,
-            })
-    }
-}
-
-fn signed(layers: usize) -> i64 {
-    i64::try_from(layers).unwrap_or(i64::MAX - 1)
-}
-
 fn three() -> usize {
     3
 }
@@ -236,13 +117,14 @@ fn default_eps() -> f64 {
 }
 
 /// What Hugging Face's `CLIPVisionConfig` means when the field is left out.
-fn default_act() -> HiddenAct {
-    HiddenAct::QuickGelu
+fn default_act() -> Activation {
+    Activation::QuickGelu
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::config::selection::tests::select;
 
     /// A small encoder for tests.
     pub(crate) fn tiny() -> VisionConfig {
@@ -255,31 +137,8 @@ pub(crate) mod tests {
             patch_size: 4,
             num_channels: 3,
             layer_norm_eps: 1e-5,
-            hidden_act: HiddenAct::QuickGelu,
+            hidden_act: Activation::QuickGelu,
             form: Form::default(),
-        }
-    }
-
-    fn select(select_layer: i64) -> Selection {
-        Selection {
-            select_layer,
-            select_feature: SelectFeature::Patch,
-            post_norm: false,
-        }
-    }
-
-    #[test]
-    fn negative_layers_count_from_the_end_of_the_tuple() {
-        let config = tiny();
-        let layers = |n| select(n).layers(&config);
-        assert_eq!(layers(-1), Ok(3));
-        assert_eq!(layers(-2), Ok(2));
-        assert_eq!(layers(-4), Ok(0));
-        assert_eq!(layers(0), Ok(0));
-        assert_eq!(layers(3), Ok(3));
-        for wrong in [4, -5, i64::MIN, i64::MAX] {
-            let error = layers(wrong).unwrap_err();
-            assert!(error.to_string().contains("expected -4 to 3"), "{error}");
         }
     }
 
@@ -307,7 +166,7 @@ pub(crate) mod tests {
             "hidden_act": "ACT"}"#;
         let config: VisionConfig =
             serde_json::from_str(&json.replace("ACT", "gelu_pytorch_tanh")).unwrap();
-        assert_eq!(config.hidden_act, HiddenAct::GeluPytorchTanh);
+        assert_eq!(config.hidden_act, Activation::GeluPytorchTanh);
         assert_eq!(config.num_channels, 3);
         assert!((config.layer_norm_eps - 1e-5).abs() < 1e-12);
         assert!(config.form.is_default());

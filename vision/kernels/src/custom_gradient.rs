@@ -1,8 +1,8 @@
-//! Gradients written by hand, on any device.
+//! Operations with a custom gradient, on any device.
 //!
-//! candle's composed operations remember every value on the way, and compute the gradients of constants too: of
-//! frozen weights, masks and tables. Here a result is computed without a graph, and its gradient from the inputs
-//! when it is asked for.
+//! candle's composed operations keep every intermediate value and also compute the gradients of constants such as
+//! frozen weights, masks and tables. Here the result is computed without a graph, and the backward pass calls
+//! a closure that computes the gradient from the inputs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,45 +12,46 @@ use candle::{
     Tensor, bail,
 };
 
-/// `y`, which was computed from `x`, with the gradient that `gradient` makes of `x`, `y` and the gradient of `y`.
+/// Enters `y`, already computed from `x`, into the graph. `gradient` computes the gradient of `x` from `x`, `y` and
+/// the gradient of `y`.
 ///
 /// # Shapes
-/// `y` any → the same; `gradient` gives that of `x`.
-pub fn of_one<G>(x: &Tensor, y: &Tensor, gradient: G) -> Result<Tensor>
+/// The result has the shape of `y`; `gradient` returns the shape of `x`.
+pub fn with_gradient<G>(x: &Tensor, y: &Tensor, gradient: G) -> Result<Tensor>
 where
     G: Fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static,
 {
     if x.track_op() {
-        x.apply_op1(ByHand::new(y, gradient)?)
+        x.apply_op1(CustomGradient::new(y, gradient)?)
     } else {
         Ok(y.detach())
     }
 }
 
-/// `y`, which was computed from `a` and `b`, with the gradients that `gradient` makes of `a`, `b` and the gradient of
-/// `y`. That of an input without a graph is not wanted, and need not be computed.
+/// Enters `y`, already computed from `a` and `b`, into the graph. `gradient` computes the gradients of `a` and `b`
+/// from `a`, `b` and the gradient of `y`; it may return `None` for an input that tracks no gradient.
 ///
 /// # Shapes
-/// `y` any → the same; `gradient` gives those of `a` and `b`.
-pub fn of_two<G>(a: &Tensor, b: &Tensor, y: &Tensor, gradient: G) -> Result<Tensor>
+/// The result has the shape of `y`; `gradient` returns the shapes of `a` and `b`.
+pub fn with_gradients<G>(a: &Tensor, b: &Tensor, y: &Tensor, gradient: G) -> Result<Tensor>
 where
     G: Fn(&Tensor, &Tensor, &Tensor) -> Result<[Option<Tensor>; 2]> + Send + Sync + 'static,
 {
     if a.track_op() || b.track_op() {
-        a.apply_op2(b, ByHand::new(y, gradient)?)
+        a.apply_op2(b, CustomGradient::new(y, gradient)?)
     } else {
         Ok(y.detach())
     }
 }
 
-/// An operation that was computed before it enters the graph.
-struct ByHand<G> {
-    /// Taken by the forward pass, so that the graph holds the result once.
+/// An operation whose result is computed before it enters the graph.
+struct CustomGradient<G> {
+    /// The forward pass takes the result out, so the graph holds it only once.
     result: Mutex<Option<Tensor>>,
     gradient: G,
 }
 
-impl<G> ByHand<G> {
+impl<G> CustomGradient<G> {
     fn new(y: &Tensor, gradient: G) -> Result<Self> {
         let mut y = y.detach().contiguous()?;
         if y.layout().start_offset() != 0 {
@@ -66,7 +67,7 @@ impl<G> ByHand<G> {
         let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         match result.take() {
             Some(y) => Ok(y),
-            None => bail!("a result computed by hand was taken before"),
+            None => bail!("{NAME}: the forward pass ran twice"),
         }
     }
 
@@ -75,7 +76,7 @@ impl<G> ByHand<G> {
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Cpu(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
-            _ => bail!("{} and its input lie on different devices", name()),
+            _ => bail!("{NAME}: result and input are on different devices"),
         }
     }
 
@@ -84,7 +85,7 @@ impl<G> ByHand<G> {
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Cuda(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
-            _ => bail!("{} and its input lie on different devices", name()),
+            _ => bail!("{NAME}: result and input are on different devices"),
         }
     }
 
@@ -93,21 +94,19 @@ impl<G> ByHand<G> {
         let (storage, layout) = y.storage_and_layout();
         match &*storage {
             Storage::Metal(y) => Ok((y.try_clone(layout)?, layout.shape().clone())),
-            _ => bail!("{} and its input lie on different devices", name()),
+            _ => bail!("{NAME}: result and input are on different devices"),
         }
     }
 }
 
-fn name() -> &'static str {
-    "by-hand"
-}
+const NAME: &str = "custom-gradient";
 
-impl<G> CustomOp1 for ByHand<G>
+impl<G> CustomOp1 for CustomGradient<G>
 where
     G: Fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
 {
     fn name(&self) -> &'static str {
-        name()
+        NAME
     }
 
     fn cpu_fwd(&self, _: &CpuStorage, _: &Layout) -> Result<(CpuStorage, Shape)> {
@@ -127,12 +126,12 @@ where
     }
 }
 
-impl<G> CustomOp2 for ByHand<G>
+impl<G> CustomOp2 for CustomGradient<G>
 where
     G: Fn(&Tensor, &Tensor, &Tensor) -> Result<[Option<Tensor>; 2]>,
 {
     fn name(&self) -> &'static str {
-        name()
+        NAME
     }
 
     fn cpu_fwd(
@@ -172,43 +171,43 @@ where
         _: &Tensor,
         upstream: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let [of_a, of_b] = (self.gradient)(&a.detach(), &b.detach(), upstream)?;
-        Ok((of_a, of_b))
+        let [a, b] = (self.gradient)(&a.detach(), &b.detach(), upstream)?;
+        Ok((a, b))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{numbers, same};
     use super::*;
+    use crate::tests::{assert_equivalent, random_var};
 
     #[test]
-    fn a_gradient_by_hand_is_that_of_the_graph() {
-        let (a, b) = (numbers(&[3, 4], 1), numbers(&[3, 4], 2));
-        let by_hand = || {
+    fn custom_gradients_match_autograd() {
+        let (a, b) = (random_var(&[3, 4], 1), random_var(&[3, 4], 2));
+        let custom = || {
             let y = (a.detach() * b.detach())?;
-            of_two(&a, &b, &y, |a, b, g| Ok([Some((g * b)?), Some((g * a)?)]))
+            with_gradients(&a, &b, &y, |a, b, g| Ok([Some((g * b)?), Some((g * a)?)]))
         };
-        same(&[a.clone(), b.clone()], by_hand, || &*a * &*b);
-        // A part of a larger tensor, which does not begin where that does.
-        let part = |x: &Tensor| x.narrow(0, 1, 2);
-        let by_hand = || {
-            of_one(&a, &part(&a.sqr()?)?, |a, _, g| {
+        assert_equivalent(&[a.clone(), b.clone()], custom, || &*a * &*b);
+        // A slice whose storage offset is not zero.
+        let slice = |x: &Tensor| x.narrow(0, 1, 2);
+        let custom = || {
+            with_gradient(&a, &slice(&a.sqr()?)?, |a, _, g| {
                 let rows = g.pad_with_zeros(0, 1, 0)?;
                 rows * (a * 2.0)?
             })
         };
-        same(std::slice::from_ref(&a), by_hand, || part(&a.sqr()?));
+        assert_equivalent(std::slice::from_ref(&a), custom, || slice(&a.sqr()?));
     }
 
     #[test]
-    fn what_has_no_graph_gets_none() -> Result<()> {
-        let (x, frozen) = (numbers(&[2, 2], 1), numbers(&[2, 2], 2).detach());
+    fn untracked_inputs_get_no_gradient() -> Result<()> {
+        let (x, frozen) = (random_var(&[2, 2], 1), random_var(&[2, 2], 2).detach());
         let y = (x.detach() + &frozen)?;
-        let sum = of_two(&x, &frozen, &y, |_, _, g| Ok([Some(g.clone()), None]))?;
+        let sum = with_gradients(&x, &frozen, &y, |_, _, g| Ok([Some(g.clone()), None]))?;
         let gradients = sum.sum_all()?.backward()?;
         assert!(gradients.get(&x).is_some() && gradients.get(&frozen).is_none());
-        assert!(!of_one(&frozen, &y, |_, _, g| Ok(g.clone()))?.track_op());
+        assert!(!with_gradient(&frozen, &y, |_, _, g| Ok(g.clone()))?.track_op());
         Ok(())
     }
 }

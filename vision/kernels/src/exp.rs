@@ -1,21 +1,21 @@
-//! The exponential, in a form the compiler can vectorise.
+//! An exponential that the compiler can vectorise.
 //!
-//! The C library's is a call per number, and differs between systems in the last bit.
+//! The C library's `expf` is one call per number, and its last bit differs between systems.
 
-/// `2²³ · 1.5`: adding it rounds a small number to a whole one, whose bits then end the mantissa.
+/// `1.5 · 2²³`. Adding it rounds a small number to an integer, which ends up in the low bits of the mantissa.
 const ROUND: f32 = 12_582_912.;
-/// Beyond these, the result is not a normal number: 0 below, and held at `exp(88)` above.
+/// Below this the result is 0, above [`HIGH`] it is `exp(88)`: the true values are not normal numbers.
 const LOW: f32 = -87.3;
 const HIGH: f32 = 88.;
 
 /// `eˣ` with a relative error below 2·10⁻⁷; 0 below −87.3, `exp(88)` above 88, NaN for NaN.
 #[inline]
-pub(super) fn exp(x: f32) -> f32 {
-    let held = if x > HIGH { HIGH } else { x };
-    let shifted = held * std::f32::consts::LOG2_E + ROUND;
+pub(crate) fn exp(x: f32) -> f32 {
+    let clamped = if x > HIGH { HIGH } else { x };
+    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     // ln 2 in two parts, the first short enough that its product with `n` is exact (Cody and Waite).
-    let r = held - n * (355. / 512.) - n * -2.121_944_4e-4;
+    let r = clamped - n * (355. / 512.) - n * -2.121_944_4e-4;
     let series = 1.987_569_1e-4 * r + 1.398_199_9e-3;
     let series = series * r + 8.333_452e-3;
     let series = series * r + 4.166_579_6e-2;
@@ -28,7 +28,7 @@ pub(super) fn exp(x: f32) -> f32 {
 
 /// The logistic function `1 / (1 + e⁻ˣ)`.
 #[inline]
-pub(super) fn sigmoid(x: f32) -> f32 {
+pub(crate) fn sigmoid(x: f32) -> f32 {
     1. / (1. + exp(-x))
 }
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_exponential() {
+    fn matches_the_f64_exponential() {
         for i in -870_000..880_000 {
             let x = i as f32 * 1e-4;
             let want = f64::from(x).exp();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_held() {
+    fn extreme_inputs_are_clamped() {
         assert!(exp(f32::NEG_INFINITY).abs() < f32::MIN_POSITIVE);
         assert!(exp(-1e9).abs() < f32::MIN_POSITIVE);
         assert!(exp(f32::INFINITY).is_finite() && exp(f32::INFINITY) > 1e38);

@@ -3,15 +3,16 @@
 use candle::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::exp::exp;
-use super::{BLOCK, floats, fused, sum_by};
+use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
+use crate::exp::exp;
+use crate::reduce::sum_by;
 
-/// Softmax over the last dimension, differentiable.
+/// Softmax over the last dimension. Differentiable.
 ///
 /// # Shapes
-/// any (…, n) → the same.
+/// (…, n) → (…, n).
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
-    if fused(x) {
+    if is_cpu_f32(x) {
         x.contiguous()?.apply_op1(Softmax)
     } else {
         composed(x)
@@ -19,7 +20,7 @@ pub fn softmax(x: &Tensor) -> Result<Tensor> {
 }
 
 fn composed(x: &Tensor) -> Result<Tensor> {
-    // The shift by the largest element cancels, so that no gradient has to go through it.
+    // The maximum cancels out of the result, so no gradient needs to flow through it.
     let exp = x
         .broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?
         .exp()?;
@@ -34,11 +35,11 @@ impl CustomOp1 for Softmax {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = floats(storage, layout)?;
-        let n = last(layout);
+        let x = as_f32_slice(storage, layout, self.name())?;
+        let n = row_length(layout);
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(BLOCK * n)
-            .zip(x.par_chunks(BLOCK * n))
+        y.par_chunks_mut(ROW_BLOCK * n)
+            .zip(x.par_chunks(ROW_BLOCK * n))
             .for_each(|(y, x)| {
                 for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
                     let max = x
@@ -63,7 +64,7 @@ impl CustomOp1 for Softmax {
     }
 }
 
-/// From the softmax `y` and the gradient `g` of it: `y · (g − Σ g y)`.
+/// Computes the gradient of the input, `y · (g − Σ g y)`, from the softmax `y` and its gradient `g`.
 struct SoftmaxGradient;
 
 impl CustomOp2 for SoftmaxGradient {
@@ -78,11 +79,12 @@ impl CustomOp2 for SoftmaxGradient {
         g: &CpuStorage,
         g_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (y, g) = (floats(y, y_layout)?, floats(g, g_layout)?);
-        let n = last(y_layout);
+        let y = as_f32_slice(y, y_layout, self.name())?;
+        let g = as_f32_slice(g, g_layout, self.name())?;
+        let n = row_length(y_layout);
         let mut out = vec![0f32; y.len()];
-        let blocks = y.par_chunks(BLOCK * n).zip(g.par_chunks(BLOCK * n));
-        out.par_chunks_mut(BLOCK * n)
+        let blocks = y.par_chunks(ROW_BLOCK * n).zip(g.par_chunks(ROW_BLOCK * n));
+        out.par_chunks_mut(ROW_BLOCK * n)
             .zip(blocks)
             .for_each(|(out, (y, g))| {
                 for ((out, y), g) in out.chunks_mut(n).zip(y.chunks(n)).zip(g.chunks(n)) {
@@ -96,28 +98,28 @@ impl CustomOp2 for SoftmaxGradient {
     }
 }
 
-/// The length of a row; at least 1, for rows are cut by it.
-fn last(layout: &Layout) -> usize {
+/// Length of a row, at least 1 because it serves as a chunk size.
+fn row_length(layout: &Layout) -> usize {
     layout.dims().last().map_or(1, |n| (*n).max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{numbers, same};
     use super::*;
+    use crate::tests::{assert_equivalent, random_var};
 
     #[test]
-    fn equals_the_composed_form() {
+    fn fused_and_composed_softmax_agree() {
         for shape in [vec![1, 1], vec![3, 2, 65], vec![70, 13], vec![2, 3, 5, 8]] {
-            let x = numbers(&shape, 1);
-            same(std::slice::from_ref(&x), || softmax(&x), || composed(&x));
+            let x = random_var(&shape, 1);
+            assert_equivalent(std::slice::from_ref(&x), || softmax(&x), || composed(&x));
         }
-        let x = numbers(&[4, 6, 5], 2);
-        let turned = || x.transpose(1, 2);
-        same(
+        let x = random_var(&[4, 6, 5], 2);
+        let transposed = || x.transpose(1, 2);
+        assert_equivalent(
             std::slice::from_ref(&x),
-            || softmax(&turned()?),
-            || composed(&turned()?),
+            || softmax(&transposed()?),
+            || composed(&transposed()?),
         );
     }
 

@@ -1,16 +1,17 @@
-//! A vector added to every row.
+//! Adding a bias vector to every row.
 
 use candle::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::{BLOCK, floats, fused};
+use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
+use crate::reduce::{accumulate, sum_parts};
 
-/// Adds `bias` to every row of `x`, differentiable in both.
+/// Adds `bias` to every row of `x`. Differentiable in both.
 ///
 /// # Shapes
 /// `x` (…, n), `bias` (n) → (…, n).
 pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    if fused(x) {
+    if is_cpu_f32(x) {
         x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias)
     } else {
         composed(x, bias)
@@ -35,7 +36,8 @@ impl CustomOp2 for AddBias {
         bias: &CpuStorage,
         bias_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (x, bias) = (floats(x, x_layout)?, floats(bias, bias_layout)?);
+        let x = as_f32_slice(x, x_layout, self.name())?;
+        let bias = as_f32_slice(bias, bias_layout, self.name())?;
         let n = bias.len();
         if n == 0 || bias_layout.dims().len() != 1 || x_layout.dims().last() != Some(&n) {
             bail!(
@@ -45,8 +47,8 @@ impl CustomOp2 for AddBias {
             );
         }
         let mut y = vec![0f32; x.len()];
-        y.par_chunks_mut(BLOCK * n)
-            .zip(x.par_chunks(BLOCK * n))
+        y.par_chunks_mut(ROW_BLOCK * n)
+            .zip(x.par_chunks(ROW_BLOCK * n))
             .for_each(|(y, x)| {
                 for (y, x) in y.chunks_mut(n).zip(x.chunks(n)) {
                     for ((y, x), bias) in y.iter_mut().zip(x).zip(bias) {
@@ -78,10 +80,10 @@ impl CustomOp1 for SumRows {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = floats(storage, layout)?;
+        let x = as_f32_slice(storage, layout, self.name())?;
         let n = layout.dims().last().map_or(1, |n| (*n).max(1));
         let parts: Vec<Vec<f32>> = x
-            .par_chunks(BLOCK * n)
+            .par_chunks(ROW_BLOCK * n)
             .map(|x| {
                 let mut sum = vec![0f32; n];
                 x.chunks(n).for_each(|row| accumulate(&mut sum, row));
@@ -92,33 +94,17 @@ impl CustomOp1 for SumRows {
     }
 }
 
-/// Adds `row` to `sum`.
-pub(super) fn accumulate(sum: &mut [f32], row: &[f32]) {
-    for (sum, x) in sum.iter_mut().zip(row) {
-        *sum += x;
-    }
-}
-
-/// The sum of the blocks' sums, in their order.
-pub(super) fn sum_parts(parts: &[Vec<f32>], n: usize) -> Vec<f32> {
-    let mut sum = vec![0f32; n];
-    for part in parts {
-        accumulate(&mut sum, part);
-    }
-    sum
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{numbers, same};
     use super::*;
+    use crate::tests::{assert_equivalent, random_var};
 
     #[test]
-    fn equals_the_composed_form() {
+    fn fused_and_composed_addition_agree() {
         for shape in [vec![1, 3], vec![2, 70, 5], vec![130, 8]] {
-            let bias = numbers(&shape[shape.len() - 1..], 1);
-            let x = numbers(&shape, 2);
-            same(
+            let bias = random_var(&shape[shape.len() - 1..], 1);
+            let x = random_var(&shape, 2);
+            assert_equivalent(
                 &[x.clone(), bias.clone()],
                 || add_bias(&x, &bias),
                 || composed(&x, &bias),
@@ -127,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bias_of_another_length_is_an_error() {
-        let error = add_bias(&numbers(&[2, 3], 1), &numbers(&[2], 2)).unwrap_err();
+    fn bias_of_wrong_length_is_an_error() {
+        let error = add_bias(&random_var(&[2, 3], 1), &random_var(&[2], 2)).unwrap_err();
         assert!(
             error.to_string().contains("rows of [2, 3] plus [2]"),
             "{error}"

@@ -1,15 +1,15 @@
-//! Weighted negative log-likelihood of target tokens, without materialising probabilities.
+//! Weighted cross-entropy of target tokens, without materialising probabilities.
 
 use std::sync::Arc;
 
 use candle::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, bail};
 
-use super::{floats, to_floats};
+use crate::elements::{as_f32_slice, is_cpu_f32, to_f32_vec};
 
-/// `Σ weight · −log p(target)`, a scalar.
+/// `Σ weight · −log p(target)` over all rows, a scalar. Differentiable in `logits`.
 ///
 /// # Shapes
-/// `logits`: `(n, v)`; `targets` and `weights`: one for each of the `n` rows.
+/// `logits` (n, v), `targets` and `weights` of length n.
 pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let (n, v) = logits.dims2()?;
     if targets.len() != n || weights.len() != n || targets.iter().any(|t| *t as usize >= v) {
@@ -19,7 +19,7 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
             logits.shape()
         );
     }
-    if logits.device().is_cpu() && logits.dtype() == DType::F32 {
+    if is_cpu_f32(logits) {
         let op = CrossEntropy {
             targets: targets.into(),
             weights: weights.into(),
@@ -31,29 +31,31 @@ pub fn cross_entropy(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Resul
 
 fn composed(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let weights = Tensor::from_slice(weights, weights.len(), logits.device())?;
-    (picked(logits, targets)? * weights)?.sum_all()?.neg()
+    (target_log_probabilities(logits, targets)? * weights)?
+        .sum_all()?
+        .neg()
 }
 
 /// `log p(target)` of each row, in f32.
 ///
 /// # Shapes
-/// `(n, v)` to `(n)`.
-fn picked(logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
+/// (n, v) → (n).
+fn target_log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Tensor> {
     let log_p = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, 1)?;
     let targets = Tensor::from_slice(targets, (targets.len(), 1), logits.device())?;
     log_p.gather(&targets, 1)?.squeeze(1)
 }
 
-/// `log p(target)` of each row, without gradient.
+/// `log p(target)` of each row, without a gradient.
 ///
 /// # Shapes
-/// `logits`: `(n, v)`, one target for each row.
+/// `logits` (n, v), `targets` of length n.
 pub fn log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Vec<f32>> {
     let v = logits.dim(1)?;
     if !logits.device().is_cpu() {
-        return picked(&logits.detach(), targets)?.to_vec1();
+        return target_log_probabilities(&logits.detach(), targets)?.to_vec1();
     }
-    let values = to_floats(&logits.to_dtype(DType::F32)?)?;
+    let values = to_f32_vec(&logits.to_dtype(DType::F32)?)?;
     let rows = values.chunks_exact(v).zip(targets);
     rows.map(|(row, target)| {
         let logit = row.get(*target as usize).copied();
@@ -80,7 +82,7 @@ impl CustomOp1 for CrossEntropy {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let logits = floats(storage, layout, self.name())?;
+        let logits = as_f32_slice(storage, layout, self.name())?;
         let (_, v) = layout.shape().dims2()?;
         let mut total = 0.0f64;
         for (i, row) in logits.chunks_exact(v).enumerate() {
@@ -92,7 +94,7 @@ impl CustomOp1 for CrossEntropy {
 
     fn bwd(&self, logits: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         let upstream = grad.to_scalar::<f32>()?;
-        let mut values = to_floats(logits)?;
+        let mut values = to_f32_vec(logits)?;
         let v = logits.dim(1)?;
         for (i, row) in values.chunks_exact_mut(v).enumerate() {
             let norm = log_sum_exp(row);
@@ -116,7 +118,7 @@ mod tests {
     use candle::{Device, Var};
 
     #[test]
-    fn equals_the_composed_form_forwards_and_backwards() -> Result<()> {
+    fn fused_and_composed_cross_entropy_agree() -> Result<()> {
         let logits = Var::randn(0f32, 2.0, (3, 5), &Device::Cpu)?;
         let (targets, weights) = ([4u32, 0, 2], [1.0f32, 0.5, 0.0]);
         let fused = cross_entropy(&logits, &targets, &weights)?;
@@ -126,12 +128,17 @@ mod tests {
         let (Some(a), Some(b)) = (a.get(&logits), b.get(&logits)) else {
             panic!("no gradient")
         };
-        let worst = to_floats(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
+        let worst = to_f32_vec(&(a - b)?.abs()?)?
+            .into_iter()
+            .fold(0.0, f32::max);
         assert!(worst < 1e-5, "difference {worst}");
         let direct = log_probabilities(&logits, &targets)?;
-        let on_a_device = picked(&logits, &targets)?.to_vec1::<f32>()?;
-        let far = direct.iter().zip(on_a_device).map(|(a, b)| (a - b).abs());
-        assert!(far.fold(0.0, f32::max) < 1e-5);
+        let composed_log_p = target_log_probabilities(&logits, &targets)?.to_vec1::<f32>()?;
+        let error = direct
+            .iter()
+            .zip(composed_log_p)
+            .map(|(a, b)| (a - b).abs());
+        assert!(error.fold(0.0, f32::max) < 1e-5);
         let total: f32 = direct.iter().zip(weights).map(|(l, w)| -l * w).sum();
         assert!((total - composed.to_scalar::<f32>()?).abs() < 1e-4);
         Ok(())

@@ -1,20 +1,13 @@
-//! Images to pixel values, as an encoder was trained to see them.
+//! Images to pixel values, as an encoder saw them in training.
 //!
-//! The fields are those of a Hugging Face `preprocessor_config.json` for CLIP, so that such a file is read as
-//! it is, and one of our own: how an oblong image becomes square. What a file leaves out is as in CLIP.
+//! The fields are those of a Hugging Face `preprocessor_config.json` for CLIP, so such a file deserialises as it
+//! is, plus `pad` and `centre`. Missing fields have CLIP's values.
 
 use candle::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-mod any_res;
-mod error;
-mod geometry;
-mod size;
-
-pub use any_res::{AnyRes, Tiles};
-pub use error::ProcessError;
-pub use size::{Centre, CropSize, Pad, Size};
-
+use super::error::ProcessError;
+use super::size::{Centre, CropSize, Pad, Size};
 use crate::image::DecodedImage;
 use crate::resize::{Resample, buffer_size, resize};
 
@@ -70,7 +63,7 @@ impl Default for ImageProcessor {
 }
 
 /// The most bytes that a resized image or the step before it may take, and half the pixels that may be read.
-const MOST: usize = 1 << 29;
+pub(super) const MAX_BYTES: usize = 1 << 29;
 
 impl ImageProcessor {
     /// That of the embedded panel: the whole image on a grey square, scaled to `side` pixels, values from
@@ -118,14 +111,14 @@ impl ImageProcessor {
             width: image.width(),
             height: image.height(),
         };
-        let between = buffer_size(&canvas, &target).filter(|bytes| *bytes <= MOST);
+        let between = buffer_size(&canvas, &target).filter(|bytes| *bytes <= MAX_BYTES);
         let after = width
             .checked_mul(height)
-            .filter(|pixels| *pixels <= MOST / 3);
+            .filter(|pixels| *pixels <= MAX_BYTES / 3);
         let work = canvas
             .width
             .checked_mul(image.height())
-            .filter(|pixels| *pixels <= 2 * MOST);
+            .filter(|pixels| *pixels <= 2 * MAX_BYTES);
         if between.is_none() || after.is_none() || work.is_none() {
             return Err(too_oblong());
         }
@@ -139,7 +132,7 @@ impl ImageProcessor {
         let (mean, std) = (of(&self.image_mean), of(&self.image_std));
         if self.do_normalize && !(mean.is_finite() && std.is_normal()) {
             let what = format!("`image_mean` {mean} and `image_std` {std} of a channel");
-            return Err(settings(what));
+            return Err(ProcessError::settings(what));
         }
         let value = |byte: u8| {
             let scale = if self.do_rescale {
@@ -156,10 +149,6 @@ impl ImageProcessor {
         };
         Ok((0..=u8::MAX).map(value).collect())
     }
-}
-
-fn settings(what: String) -> ProcessError {
-    ProcessError::Settings { what }
 }
 
 #[cfg(test)]

@@ -1,27 +1,29 @@
-//! `x Wᵀ`, computed so that a row's result does not depend on the rows beside it.
+//! A linear layer whose result for a row does not depend on the other rows of the batch.
 
-use acem3_vision::ops::product;
 use candle::{Result, Tensor};
 
-/// Largest product that the matrix kernel (`gemm` 0.19, `gemm_basic_generic`) may add up in a way of
-/// its own, and longest inner dimension that it never cuts.
+use crate::matmul::matmul_transposed;
+
+/// Largest result, in values, for which the matrix kernel (`gemm` 0.19, `gemm_basic_generic`) may change the
+/// order of addition.
 ///
-/// The kernel adds up in the order of the inner dimension, whatever the number of rows, except for
-/// a single row, for products of at most 256 values, and for inner dimensions beyond 512, which it
-/// cuts by the number of rows. A verdict would then depend on the batch it was judged in; so few
-/// rows are given company, and a long inner dimension is cut here.
+/// The kernel adds in the order of the inner dimension whatever the number of rows, except for a single row, for
+/// results of at most 256 values, and for inner dimensions above 512, which it splits depending on the number of
+/// rows. A verdict would then depend on its batch. So [`batch_invariant`] pads a small batch with zero rows and
+/// splits a long inner dimension itself.
 const SMALL: usize = 256;
+/// Longest inner dimension that the kernel never splits.
 const BLOCK: usize = 512;
 
-/// The product of each row with the transposed weight, plus a bias.
+/// `x · weightᵀ + bias`. Differentiable; without a gradient, a row's result does not depend on the other rows.
 ///
 /// # Shapes
-/// `x`: `(n, c_in)`, `weight`: `(c_out, c_in)`, `bias`: `(c_out)`, result: `(n, c_out)`.
+/// `x` (n, `c_in`), `weight` (`c_out`, `c_in`), `bias` (`c_out`) → (n, `c_out`).
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let y = if x.device().is_cpu() && !(x.track_op() || weight.track_op()) {
-        steady(x, &weight.t()?)?
+        batch_invariant(x, &weight.t()?)?
     } else {
-        product(x, weight)?
+        matmul_transposed(x, weight)?
     };
     match bias {
         Some(bias) => y.broadcast_add(bias),
@@ -29,18 +31,18 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
     }
 }
 
-/// `x · weight` with one order of addition for any number of rows.
-fn steady(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+/// `x · weight` with the same order of addition for any number of rows.
+fn batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (n, c) = x.dims2()?;
-    let fewest = (SMALL / weight.dim(1)?.max(1) + 1).max(2);
-    let x = if n < fewest {
-        x.pad_with_zeros(0, 0, fewest - n)?
+    let min_rows = (SMALL / weight.dim(1)?.max(1) + 1).max(2);
+    let x = if n < min_rows {
+        x.pad_with_zeros(0, 0, min_rows - n)?
     } else {
         x.clone()
     };
     let block = |start: usize| {
         let len = BLOCK.min(c - start);
-        // A weight kept in bf16 or f16 is widened block by block.
+        // A weight in bf16 or f16 is converted block by block.
         let weight = weight.narrow(0, start, len)?.to_dtype(x.dtype())?;
         x.narrow(1, start, len)?.matmul(&weight)
     };
@@ -48,7 +50,7 @@ fn steady(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     for start in (BLOCK..c).step_by(BLOCK) {
         sum = (sum + block(start)?)?;
     }
-    if n < fewest {
+    if n < min_rows {
         sum.narrow(0, 0, n)?.contiguous()
     } else {
         Ok(sum)
@@ -60,10 +62,9 @@ mod tests {
     use super::*;
     use candle::Device;
 
-    /// The property that verdicts do not depend on their batch rests on, for shapes of small and
-    /// large models.
+    /// Verdicts are independent of the batch because of this property. Tested for shapes of small and large models.
     #[test]
-    fn a_row_alone_equals_the_same_row_in_company_to_the_bit() -> Result<()> {
+    fn results_are_bit_identical_for_any_batch_size() -> Result<()> {
         for (c_in, c_out) in [
             (192, 512),
             (512, 192),

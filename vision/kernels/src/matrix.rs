@@ -1,4 +1,4 @@
-//! A weight matrix as it is kept: in single precision, or in the blocks of its file.
+//! A weight matrix: dense, or in the quantised blocks of its GGUF file.
 
 use std::borrow::Cow;
 
@@ -7,31 +7,30 @@ use candle::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
-use super::linear;
+use crate::linear::linear;
 
-/// Values that are unpacked at once: 1 MB of them, which a core's cache holds.
-const PORTION: usize = 1 << 18;
+/// Values dequantised at once: 1 MB, which fits into a core's cache.
+const CHUNK_VALUES: usize = 1 << 18;
 
-/// A matrix of `(c_out, c_in)`.
+/// A weight matrix of shape (`c_out`, `c_in`).
 #[derive(Clone, Debug)]
 pub enum Matrix {
-    /// Numbers.
+    /// Floating-point values.
     Dense(Tensor),
-    /// Rows of blocks that share a scale, as bytes `(c_out, bytes of a row)`. They are unpacked a
-    /// few rows at a time whenever they are multiplied, and then are what a dense matrix of the same
-    /// values is: results are equal to the bit, and memory stays as small as the file.
+    /// Quantised blocks. Products dequantise a few rows at a time, so memory stays as small as the file, and results
+    /// are bit-identical to those of the dequantised matrix.
     Blocks {
-        /// The rows.
+        /// The packed rows, (`c_out`, bytes per row) of `u8`.
         bytes: Tensor,
-        /// The type of the blocks.
+        /// The block type.
         blocks: GgmlDType,
-        /// Values of a row (`c_in`).
+        /// Values per row (`c_in`).
         columns: usize,
     },
 }
 
-/// The types of blocks, with the ending by which a builder offers a matrix of them.
-pub const BLOCKS: [(GgmlDType, &str); 10] = [
+/// The supported block types, each with the name suffix of a tensor stored in it.
+pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
     (GgmlDType::Q4_0, "q4_0"),
     (GgmlDType::Q4_1, "q4_1"),
     (GgmlDType::Q5_0, "q5_0"),
@@ -45,13 +44,15 @@ pub const BLOCKS: [(GgmlDType, &str); 10] = [
 ];
 
 impl Matrix {
-    /// The matrix of a name, or the bytes of the name with an ending of [`BLOCKS`].
+    /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`].
     pub fn load(vb: &VarBuilder, (rows, columns): (usize, usize), name: &str) -> Result<Self> {
-        for (blocks, ending) in BLOCKS {
-            let packed = format!("{name}.{ending}");
+        for (blocks, suffix) in BLOCK_TYPES {
+            let packed = format!("{name}.{suffix}");
             if vb.contains_tensor(&packed) {
                 if columns % blocks.block_size() != 0 {
-                    bail!("`{name}`: rows of {columns} values are not whole blocks of {ending}");
+                    bail!(
+                        "`{name}`: rows of {columns} values are not a whole number of {suffix} blocks"
+                    );
                 }
                 let row = columns / blocks.block_size() * blocks.type_size();
                 let bytes = vb.get((rows, row), &packed)?;
@@ -65,10 +66,10 @@ impl Matrix {
         vb.get((rows, columns), name).map(Self::Dense)
     }
 
-    /// The product of each row of `x` with the transposed matrix, plus a bias.
+    /// `x · matrixᵀ + bias`, as [`linear`].
     ///
     /// # Shapes
-    /// `x`: `(n, c_in)`, `bias`: `(c_out)`, result: `(n, c_out)`.
+    /// `x` (n, `c_in`), `bias` (`c_out`) → (n, `c_out`).
     pub fn linear(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let (bytes, blocks, columns) = match self {
             Self::Dense(weight) => return linear(x, weight, bias),
@@ -79,12 +80,12 @@ impl Matrix {
             } => (bytes, *blocks, *columns),
         };
         let rows = bytes.dim(0)?;
-        let portion = (PORTION / columns.max(1)).max(1);
+        let chunk = (CHUNK_VALUES / columns.max(1)).max(1);
         let products = (0..rows)
-            .step_by(portion)
+            .step_by(chunk)
             .map(|start| {
-                let some = bytes.narrow(0, start, portion.min(rows - start))?;
-                linear(x, &unpacked(&some, blocks, columns)?, None)
+                let packed = bytes.narrow(0, start, chunk.min(rows - start))?;
+                linear(x, &dequantize_rows(&packed, blocks, columns)?, None)
             })
             .collect::<Result<Vec<_>>>()?;
         let y = Tensor::cat(&products, 1)?;
@@ -94,46 +95,46 @@ impl Matrix {
         }
     }
 
-    /// Some of its rows.
+    /// Looks up rows, as an embedding table does. The result is in f32.
     ///
     /// # Shapes
-    /// `n` places to `(n, c_in)`.
-    pub fn rows(&self, places: &[u32]) -> Result<Tensor> {
+    /// n indices → (n, `c_in`).
+    pub fn rows(&self, indices: &[u32]) -> Result<Tensor> {
         match self {
             Self::Dense(weight) => {
-                let places = Tensor::new(places, weight.device())?;
+                let indices = Tensor::new(indices, weight.device())?;
                 if weight.track_op() {
-                    // Widened first, so that gradients of a row that is taken often are added up in f32.
-                    return weight.to_dtype(DType::F32)?.index_select(&places, 0);
+                    // Convert first: the gradient of a row that occurs several times then accumulates in f32.
+                    return weight.to_dtype(DType::F32)?.index_select(&indices, 0);
                 }
-                weight.index_select(&places, 0)?.to_dtype(DType::F32)
+                weight.index_select(&indices, 0)?.to_dtype(DType::F32)
             }
             Self::Blocks {
                 bytes,
                 blocks,
                 columns,
             } => {
-                let places = Tensor::new(places, bytes.device())?;
-                unpacked(&bytes.index_select(&places, 0)?, *blocks, *columns)
+                let indices = Tensor::new(indices, bytes.device())?;
+                dequantize_rows(&bytes.index_select(&indices, 0)?, *blocks, *columns)
             }
         }
     }
 }
 
-/// The values of rows of blocks, in f32 on the CPU.
+/// Dequantises rows of blocks to f32 on the CPU.
 ///
 /// # Shapes
-/// `(n, bytes of a row)` to `(n, columns)`.
-pub fn unpacked(bytes: &Tensor, blocks: GgmlDType, columns: usize) -> Result<Tensor> {
+/// (n, bytes per row) → (n, `columns`).
+pub fn dequantize_rows(bytes: &Tensor, blocks: GgmlDType, columns: usize) -> Result<Tensor> {
     let rows = bytes.dim(0)?;
     let bytes = bytes.to_dtype(DType::U8)?.flatten_all()?.to_vec1::<u8>()?;
     let row = bytes.len() / rows.max(1);
-    let each = rows.div_ceil(rayon::current_num_threads().max(1)).max(1);
+    let rows_per_thread = rows.div_ceil(rayon::current_num_threads().max(1)).max(1);
     let parts: Vec<Tensor> = bytes
-        .par_chunks((row * each).max(1))
+        .par_chunks((row * rows_per_thread).max(1))
         .map(|part| {
             let n = part.len() / row.max(1);
-            // Its own copy, which begins where numbers may begin.
+            // A copy, which is aligned for the block type.
             let storage = QStorage::from_data(Cow::Owned(part.to_vec()), &Device::Cpu, blocks)?;
             QTensor::new(storage, (n, columns))?.dequantize(&Device::Cpu)
         })
@@ -145,9 +146,9 @@ pub fn unpacked(bytes: &Tensor, blocks: GgmlDType, columns: usize) -> Result<Ten
 mod tests {
     use super::*;
 
-    /// The property that lets memory stay small without moving a verdict.
+    /// Quantised weights can stay packed in memory without changing a verdict because of this property.
     #[test]
-    fn packed_and_unpacked_give_equal_products_to_the_bit() -> Result<()> {
+    fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
         let (rows, columns) = (700, 1024);
         let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
         let x = Tensor::randn(0f32, 1.0, (37, columns), &Device::Cpu)?;
@@ -169,13 +170,13 @@ mod tests {
                 columns,
             };
             for n in [1, 2, 5, 37] {
-                let some = x.narrow(0, 37 - n, n)?;
-                let want = dense.linear(&some, Some(&bias))?.to_vec2::<f32>()?;
-                let got = packed.linear(&some, Some(&bias))?.to_vec2::<f32>()?;
+                let batch = x.narrow(0, 37 - n, n)?;
+                let want = dense.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
+                let got = packed.linear(&batch, Some(&bias))?.to_vec2::<f32>()?;
                 assert!(got == want, "{n} rows of {blocks:?} differ");
             }
-            let places = [699, 3, 3, 0];
-            let (want, got) = (dense.rows(&places)?, packed.rows(&places)?);
+            let indices = [699, 3, 3, 0];
+            let (want, got) = (dense.rows(&indices)?, packed.rows(&indices)?);
             assert_eq!(got.to_vec2::<f32>()?, want.to_vec2::<f32>()?);
         }
         Ok(())
