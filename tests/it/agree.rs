@@ -252,12 +252,12 @@ fn what_is_undefined_is_said_and_what_is_unscored_lowers_coverage() {
     folder.write("labels.csv", &text);
     let said = agree(&folder, &["--labels", "labels.csv"]);
     assert!(
-        said.err.contains("columns not used: comment"),
+        said.err.contains("ignored columns: comment"),
         "{}",
         said.err
     );
     assert!(
-        said.err.contains("8 of 24 labels are about nothing"),
+        said.err.contains("8 of 24 labels match no case"),
         "{}",
         said.err
     );

@@ -85,7 +85,14 @@ fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
     let imitation = Imitation::good(&files);
     let folder = Folder::empty();
     let asked = |encoder: &str, out: &str, more: &[&str]| {
-        let set = ["--train-cases", "24", "--test-cases", "8", "--format", "json"];
+        let set = [
+            "--train-cases",
+            "24",
+            "--test-cases",
+            "8",
+            "--format",
+            "json",
+        ];
         let args = [
             &["encoders", "--probe-only", encoder, "--out", out],
             &set[..],

@@ -35,7 +35,9 @@ fn folder() -> Folder {
     let n = N.to_string();
     let layout = ["--layout", "case-first"];
     for (command, more) in [("phantoms", &[][..]), ("preferences", &layout)] {
-        let args = ["data", command, "--out", command, "--count", &n, "--seed", "11"];
+        let args = [
+            "data", command, "--out", command, "--count", &n, "--seed", "11",
+        ];
         let said = folder.run(&[&args[..], more].concat());
         assert_eq!(said.code, 0, "{}", said.err);
     }

@@ -111,7 +111,11 @@ fn a_torn_last_record_is_left_out() {
     std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
     let torn = rank();
     assert_eq!(pairs(&torn), 71);
-    assert!(torn.err.contains("not whole"), "{}", torn.err);
+    assert!(
+        torn.err.contains("the last record is incomplete"),
+        "{}",
+        torn.err
+    );
     let page = folder.run(&["report", "out", "--resamples", "50", "--out", "page.html"]);
     assert_eq!(page.code, 0, "{}", page.err);
     // One that only lacks its newline is whole; one torn in the middle of the file is a fault.

@@ -103,7 +103,10 @@ fn no_text_breaks_out_of_the_page() {
     other["image"] = Value::Null;
     folder.write_cases(&[hostile, other]);
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let page = report(&folder, &["out", "--title", HOSTILE, "--group-by", "modality"]);
+    let page = report(
+        &folder,
+        &["out", "--title", HOSTILE, "--group-by", "modality"],
+    );
     assert!(
         !page.contains("<img") && !page.contains("onerror=alert(1)>"),
         "broken out"
@@ -273,7 +276,7 @@ fn two_judges_stand_side_by_side_on_the_same_sides() {
     assert_eq!(table.lines().count(), 13);
     let said = folder.run(&["report", "out", "out"]);
     assert!(
-        said.code == 2 && said.err.contains("verdicts of one judge"),
+        said.code == 2 && said.err.contains("verdicts of the same judge"),
         "{}",
         said.err
     );

@@ -179,7 +179,7 @@ fn forms_are_told_by_the_ending_of_the_file() {
     let folder = judged(3);
     for (name, beginning) in [
         ("r.html", "<!DOCTYPE html>"),
-        ("r.md", "# What the judge found\n"),
+        ("r.md", "# Judge report\n"),
         ("r.json", "{\n  \"schema\": 1"),
         ("r.csv", "judge,judge_name,case"),
     ] {
@@ -265,7 +265,7 @@ fn a_calibration_belongs_to_its_judge() {
     assert_eq!(folder.run(&other).code, 0);
     let said = folder.run(&["report", "other", "--calibration", "map.json"]);
     assert!(
-        said.code == 2 && said.err.contains("does not fit"),
+        said.code == 2 && said.err.contains("not applicable to these records"),
         "{}",
         said.err
     );
@@ -283,7 +283,7 @@ fn without_labels_agreement_is_unknown_and_no_number() {
     let text = run(&folder, &["--format", "markdown"]).out;
     assert!(text.contains("there are no labels"), "{text}");
     assert!(
-        text.contains("nothing is known of how far anybody shares the verdicts"),
+        text.contains("so agreement with labels is unknown"),
         "{text}"
     );
     folder.write("labels.csv", "case,model_a,model_b,rater,preference\nc0,alpha,beta,r1,a\nc0,alpha,beta,r2,b\nc1,alpha,beta,r1,a\nc1,alpha,beta,r2,a\n");

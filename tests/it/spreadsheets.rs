@@ -148,7 +148,7 @@ fn scores_by_criterion_are_read_however_a_spreadsheet_wrote_them() {
     let scale = ["--scale", "1,5"];
     let first = agree(&folder, "plain.csv", &plain, &scale);
     assert!(
-        first.err.contains("columns not used: comment"),
+        first.err.contains("ignored columns: comment"),
         "{}",
         first.err
     );

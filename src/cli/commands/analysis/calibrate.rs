@@ -65,8 +65,12 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
 fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
     let map = Calibration::read(&args.calibration)?;
     let verdicts = read_verdicts(&args.records, map.scores, &args.bootstrap)?;
-    map.check(&verdicts)
-        .with_context(|| format!("--calibration {}", args.calibration.display()))?;
+    map.check(&verdicts).with_context(|| {
+        format!(
+            "--calibration {}: not applicable to these records",
+            args.calibration.display()
+        )
+    })?;
     if let Some(out) = &args.out {
         write(&map, &verdicts, out)?;
     }

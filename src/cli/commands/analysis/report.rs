@@ -138,8 +138,12 @@ fn calibrate(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Resu
     };
     // The calibration maps its own type of scores, whichever the other statistics use.
     let verdicts = read_verdicts(&judge.verdicts.path, map.scores, &args.bootstrap)?;
-    map.check(&verdicts)
-        .with_context(|| format!("--calibration {}", path.display()))?;
+    map.check(&verdicts).with_context(|| {
+        format!(
+            "--calibration {}: not applicable to these records",
+            path.display()
+        )
+    })?;
     judge.calibrated = Some(means(&map, &verdicts, args.bootstrap.bootstrap()));
     Ok(())
 }
