@@ -4,7 +4,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::verdict_input::{read_labels, read_verdicts};
-use crate::analysis::agreement::{Agreement, AgreementConfig, JudgeComparison, agreement, compare};
+use crate::analysis::agreement::{
+    Agreement, AgreementConfig, JudgeComparison, agreement, compare_judges,
+};
 use crate::cli::args::{AgreeArgs, TableFormat};
 use crate::cli::commands::output::{print, render_tables};
 use crate::support::terminal::exit::Exit;
@@ -24,14 +26,14 @@ struct AgreementOutput<'a> {
 pub(in crate::cli::commands) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     if args.round {
-        verdicts.round();
+        verdicts.round_scores();
     }
     let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let bootstrap = args.bootstrap.bootstrap();
     let plan = AgreementConfig {
         bootstrap,
-        on: args.target.clone(),
-        by: args.group_by.clone(),
+        targets: args.target.clone(),
+        group_by: args.group_by.clone(),
     };
     let labels = args
         .labels
@@ -50,12 +52,12 @@ pub(in crate::cli::commands) fn run(args: &AgreeArgs, verbosity: Verbosity) -> R
                 ));
             }
             if args.round {
-                other.round();
+                other.round_scores();
             }
             let target = section.target;
             let labelled = units.targets.get(&target);
             labelled
-                .map(|labelled| compare((&verdicts, labelled), &other, target, bootstrap))
+                .map(|labelled| compare_judges([&verdicts, &other], labelled, target, bootstrap))
                 .transpose()?
         }
         _ => None,

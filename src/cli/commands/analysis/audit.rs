@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, bail};
 
 use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::LabelledUnits;
-use crate::analysis::audit::{AuditCases, AuditPlan, AuditRequest, AuditResult, Probe, judge_all};
-use crate::analysis::metrics::records_at;
+use crate::analysis::audit::{
+    AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, Probe, run_passes,
+};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
@@ -17,6 +18,7 @@ use crate::cli::commands::output::{print, render_tables};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
+use crate::judging::run::record_reader::find_records;
 use crate::judging::run::tally::Tally;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
@@ -27,7 +29,7 @@ use crate::support::text::{plural, printable};
 
 /// Runs the command.
 pub(in crate::cli::commands) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
-    let records = records_at(&args.source.path);
+    let records = find_records(&args.source.path);
     let request = request(args, records.is_some())?;
     let mut audit = match records {
         Some(records) => audit_records(args, &records, &request, verbosity)?,
@@ -64,7 +66,7 @@ fn request(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     }
     probes.sort_unstable();
     probes.dedup();
-    if records && !probes.iter().any(|probe| !probe.judges_again()) {
+    if records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
             "--probes: these probes judge again, which is not possible with the records {}\n\
              hint: pass the cases instead",
@@ -102,7 +104,11 @@ fn audit_records(
     if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         say("--panel and --limit have no effect: records are not judged again");
     }
-    Ok(AuditResult::of_records(&verdicts, units.as_ref(), request))
+    Ok(AuditResult::from_verdicts(
+        &verdicts,
+        units.as_ref(),
+        request,
+    ))
 }
 
 /// Returns the labels if there are any; an audit does not need them.
@@ -135,13 +141,13 @@ fn audit_cases(
         subject.verdicts.cluster_by(field)?;
     }
     let units = labels(args, &subject.verdicts, verbosity)?;
-    subject.settle(units.as_ref());
+    subject.join_labels(units.as_ref());
     let plan = subject.plan(request);
-    let all = plan.sittings.len();
+    let all = plan.passes.len();
     let mut progress = Progress::of(args.progress, verbosity, Some(all as u64), "pairs");
     progress.note(&describe_cost(&subject, &plan));
     let start = std::time::Instant::now();
-    let mut told = |through: usize, scored: usize| {
+    let mut show_progress = |through: usize, scored: usize| {
         interrupt.check("nothing was saved; run the same command to start again")?;
         let mut tally = Tally::default();
         tally.counts.cases = through as u64;
@@ -150,19 +156,17 @@ fn audit_cases(
         progress.show(tally.progress());
         Ok(())
     };
-    let batch = args.judge.batch_size as usize;
-    let judged = judge_all(
-        judge.as_mut(),
-        (&subject.pairs, &plan),
-        &mut images,
-        batch,
-        &mut told,
-    );
+    let settings = PassSettings {
+        pairs: &subject.pairs,
+        plan: &plan,
+        batch_size: args.judge.batch_size as usize,
+    };
+    let judged = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
     progress.end();
-    let sat = judged?;
+    let results = judged?;
     let taken = duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {taken}", plural(all as u64, "verdict")));
-    subject.audit((&plan, sat), units.as_ref(), request)
+    subject.evaluate(&plan, &results, units.as_ref(), request)
 }
 
 /// Returns the cases and the number of unreadable ones.
@@ -206,7 +210,7 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
 
 /// Returns the number of verdicts that the audit needs.
 fn describe_cost(subject: &AuditCases, plan: &AuditPlan) -> String {
-    let (all, pairs) = (plan.sittings.len(), subject.pairs.len());
+    let (all, pairs) = (plan.passes.len(), subject.pairs.len());
     format!(
         "{} to judge: {} original, {} perturbed; reduce them with --limit N or --probes LIST",
         plural(all as u64, "verdict"),

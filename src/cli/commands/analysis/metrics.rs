@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
-    MetricTable, lines, records_at, score,
+    MetricTable, lines, score,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::{print, render_tables};
 use crate::data::cases;
+use crate::judging::run::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
@@ -122,7 +123,7 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
 
 fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     let path = &args.source.path;
-    let records = records_at(path);
+    let records = find_records(path);
     if let Some(reference) = &args.rationales {
         let no_records = |path: &std::path::Path| {
             format!(
@@ -131,7 +132,7 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
             )
         };
         let ours = records.with_context(|| no_records(path))?;
-        let theirs = records_at(reference).with_context(|| no_records(reference))?;
+        let theirs = find_records(reference).with_context(|| no_records(reference))?;
         return AnswerSet::of_rationales(&ours, &theirs, args.limit);
     }
     if let Some(records) = records {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::analysis::agreement::{LabelledUnits, join};
+use crate::analysis::agreement::{LabelledUnits, join_labels};
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{BootstrapArgs, LabelArgs};
@@ -52,7 +52,7 @@ pub(super) fn read_labels(
                 verdicts.path.display()
             );
         }
-        return join(verdicts, &verdicts.labels, &verdicts.path);
+        return join_labels(verdicts, &verdicts.labels, &verdicts.path);
     };
     let options = LabelOptions {
         raters: args.rater_columns.clone(),
@@ -70,7 +70,7 @@ pub(super) fn read_labels(
     if let Some(out_of_range) = file.beyond() {
         warn(format!("{}: {out_of_range}", path.display()));
     }
-    let units = join(verdicts, &file.entries, path)?;
+    let units = join_labels(verdicts, &file.entries, path)?;
     if let Some(first) = &units.first_unmatched {
         warn(format!(
             "{}: {} of {} labels match no case in the records ({first})",

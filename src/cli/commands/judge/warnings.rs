@@ -43,7 +43,7 @@ fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
         .saturating_sub(source.answers_beyond());
     if unused > 0 {
         let languages = match source.kind {
-            SourceKind::Slake if source.passed_over_answers() > 0 => {
+            SourceKind::Slake if source.unselected_answers() > 0 => {
                 "; --lang skips questions in other languages"
             }
             _ => "",
