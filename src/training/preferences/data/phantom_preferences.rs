@@ -61,7 +61,7 @@ fn ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
 /// be written.
 pub fn drawn(plan: &PreferenceFolderConfig, interrupt: &Interrupt) -> Result<WrittenCounts> {
     if plan.n == 0 {
-        bail!("--n 0: nothing to write\nhint: `--n 100` makes up to 400 pairs");
+        bail!("--count 0: nothing to write\nhint: `--count 100` makes up to 400 pairs");
     }
     let members = MemberPrompts {
         branches: BranchPrompts::new(plan.layout, Rubric::built_in()?, Detail::Names)?,
