@@ -6,7 +6,7 @@ use acem3_experts::prompt::Layout;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{OutputFormat, SourceArgs};
-use crate::training::preferences::data::Negative;
+use crate::training::Negative;
 
 /// `acem3 data`.
 #[derive(Args, Clone, Debug)]

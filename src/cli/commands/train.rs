@@ -34,8 +34,8 @@ pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
-    let (config, start) = TrainConfig::begin(&args.config, downloads)?;
-    if args.data.is_none() && config.asks_for_data() && !verbosity.quiet {
+    let (config, start) = TrainConfig::load(&args.config, downloads)?;
+    if args.data.is_none() && config.uses_data_sets() && !verbosity.quiet {
         say(
             "data_shares and the stages' `real` are not heeded: without --data, phantoms alone are learned from",
         );
@@ -60,7 +60,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
 
 fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
-    let (config, start) = TrainConfig::begin(&args.config, downloads)?;
+    let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let interrupt = Interrupt::listen()?;
     let live = TrainingProgress::new(verbosity.quiet, interrupt.clone());
     let budget = AblationConfig {

@@ -14,7 +14,7 @@ use candle::{Device, Tensor};
 
 use super::{assert_near, expected, golden, member, numbers};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferenceFolderConfig, drawn, read};
+use crate::training::preferences::{Negative, PreferenceFolderConfig, drawn, read};
 use crate::training::{FileSequenceBuilder, RewardTokenRole as Rewarded};
 
 pub(super) const LOSS: PreferenceLoss = PreferenceLoss {

@@ -18,7 +18,7 @@ fn scribe() -> (TrainConfig, SequenceBuilder) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
     let config = TrainConfig::read(&path).unwrap();
     let teacher = ExampleSampler::new(&config, None);
-    let trained = train_tokenizer::train(&config, teacher.texts(40)).unwrap();
+    let trained = train_tokenizer::train_tokenizer(&config, teacher.texts(40)).unwrap();
     let scribe = SequenceBuilder::new(
         &config,
         TextTokenizer::parse(trained.as_bytes()).unwrap(),
@@ -45,7 +45,7 @@ fn whole(task: &Task, scribe: &SequenceBuilder, ratings: &[&RatingExample]) -> V
     }
     tokens.extend(
         scribe
-            .filled(&task.format, ratings)
+            .fill_format(&task.format, ratings)
             .unwrap()
             .into_iter()
             .map(|(t, _)| t),
@@ -64,7 +64,7 @@ fn begun() -> (TrainConfig, SequenceBuilder) {
          [[stages]]\nname = \"s\"\nkind = \"sft\"\nsteps = 1\nbatch = 1\nrate = 1e-3\n"
     );
     std::fs::write(&path, text).unwrap();
-    let (config, start) = TrainConfig::begin(&path, Downloads::default()).unwrap();
+    let (config, start) = TrainConfig::load(&path, Downloads::default()).unwrap();
     let scribe = SequenceBuilder::new(&config, start.unwrap().tokenizer, 5).unwrap();
     (config, scribe)
 }
@@ -76,7 +76,7 @@ fn a_lesson_reads_as_the_judging_it_prepares_for() {
         let none = [const { String::new() }; 4];
         assert_a_lesson_reads_as_judging(&config, &scribe, &none);
         let leads = ["", "[Good]", "", "[Good]"].map(str::to_owned);
-        let scribe = scribe.leading(&leads).unwrap();
+        let scribe = scribe.with_prefixes(&leads).unwrap();
         assert_a_lesson_reads_as_judging(&config, &scribe, &leads);
     }
 }
@@ -112,7 +112,7 @@ fn assert_a_lesson_reads_as_judging(
     let evaluations: Vec<BranchEvaluation> = Aspect::ALL
         .into_iter()
         .map(|aspect| {
-            let ratings = pair.aspect(aspect).into_iter().map(|r| Rating {
+            let ratings = pair.aspect_ratings(aspect).into_iter().map(|r| Rating {
                 analysis: r.analysis.clone(),
                 cut: false,
                 score: score(r.score),
@@ -129,7 +129,7 @@ fn assert_a_lesson_reads_as_judging(
             .unwrap(),
     );
     for (i, task) in tasks.iter().enumerate() {
-        let ratings = pair.of_member(i);
+        let ratings = pair.member_ratings(i);
         let taught: Vec<u32> = sequence
             .tokens
             .iter()
@@ -149,9 +149,11 @@ fn a_doubted_finding_is_read_alone() {
         criterion: Some(Criterion::FactualAccuracy),
         analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
         score: 1,
-        learned: false,
+        trains_finding: false,
     };
-    let tokens = scribe.filled(&scribe.formats[1].1, &[&rating]).unwrap();
+    let tokens = scribe
+        .fill_format(&scribe.formats[1].tokens, &[&rating])
+        .unwrap();
     let learned = |wanted: bool| {
         let tokens = tokens
             .iter()

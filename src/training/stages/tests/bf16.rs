@@ -41,13 +41,13 @@ fn a_training_in_bf16_leaves_single_precision() {
             ];
             let frozen = frozen.iter().any(|f| name.starts_with(f));
             assert_eq!(
-                crate::training::stages::export::equal(tensor, &before[name]),
+                crate::training::stages::member_state::is_equal(tensor, &before[name]),
                 frozen,
                 "{name}"
             );
             if tensor.rank() == 2 {
                 assert!(
-                    !crate::training::stages::export::equal(tensor, &rounded(tensor)),
+                    !crate::training::stages::member_state::is_equal(tensor, &rounded(tensor)),
                     "{name} is rounded"
                 );
             }

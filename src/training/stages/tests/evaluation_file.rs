@@ -7,20 +7,20 @@ use acem3_experts::prompt::Layout;
 use super::{config, prepared, run, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferenceFolderConfig, evaluations};
-use crate::training::{EvaluationConfig, FileSequenceBuilder, RewardTokenRole};
+use crate::training::preferences::{PreferenceFolderConfig, read_evaluations};
+use crate::training::{EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole};
 
 /// A file of evaluations.
 pub(super) fn plan(dir: &Path) -> PreferenceFolderConfig {
     let plan = PreferenceFolderConfig {
         out: dir.join("given"),
-        n: 2,
+        cases: 2,
         seed: 3,
-        ways: Negative::ALL.to_vec(),
+        negatives: Negative::ALL.to_vec(),
         layout: Layout::CaseFirst,
         reward_tokens: false,
     };
-    crate::training::preferences::data::drawn(&plan, &Interrupt::default()).unwrap();
+    crate::training::preferences::write_phantom_preferences(&plan, &Interrupt::default()).unwrap();
     plan
 }
 
@@ -36,7 +36,7 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
     stage.evaluations = Some(EvaluationConfig {
         file: plan.out.join("preferences.jsonl"),
         curriculum: false,
-        store: None,
+        cache_dtype: None,
     });
     prepared(&config, &out);
     assert!(run(&config, &out, &Interrupt::default()).unwrap());
@@ -54,7 +54,7 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
         PanelSpec::parse(&spec).unwrap().leads()
     };
     assert_eq!(leads(&out), [""; 4]);
-    config.stages[0].rewarded = true;
+    config.stages[0].has_reward_token = true;
     let rewarded = dir.path().join("rewarded");
     prepared(&config, &rewarded);
     assert!(run(&config, &rewarded, &Interrupt::default()).unwrap());
@@ -75,7 +75,8 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
 fn a_reward_token_is_given_before_what_is_learned() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path());
-    let (all, _) = evaluations(&plan.out.join("preferences.jsonl")).unwrap();
+    let all = read_evaluations(&plan.out.join("preferences.jsonl")).unwrap();
+    let all = all.items;
     let config = config();
     let writer = FileSequenceBuilder {
         tokenizer: &tokenizer(),

@@ -48,8 +48,8 @@ fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
     .map(str::to_owned)
     .to_vec();
     let layers = kept.model.decoder.num_hidden_layers;
-    assert_eq!(kept.stages[1].cut(layers).depth(), 1);
-    assert_eq!(computed.stages[1].cut(layers).depth(), 0);
+    assert_eq!(kept.stages[1].frozen_part(layers).decoder_layers(), 1);
+    assert_eq!(computed.stages[1].frozen_part(layers).decoder_layers(), 0);
     let stage = "prefer.medical_knowledge";
     assert_close(
         &losses(&kept, &dir.path().join("kept"), stage),
@@ -61,7 +61,7 @@ fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
 fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path());
-    let trained = |store: Option<ActivationDtype>, frozen: &[&str], name: &str| {
+    let trained = |cache_dtype: Option<ActivationDtype>, frozen: &[&str], name: &str| {
         let out = dir.path().join(name);
         let mut config = supervised(3e-3, &out);
         let stage = &mut config.stages[0];
@@ -70,7 +70,7 @@ fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
         stage.evaluations = Some(EvaluationConfig {
             file: plan.out.join("preferences.jsonl"),
             curriculum: false,
-            store,
+            cache_dtype: store,
         });
         let losses = losses(&config, &out, "sft");
         assert!(!out.join("sft.rows").exists(), "what was kept is removed");

@@ -21,6 +21,7 @@ use crate::training::*;
 mod bf16;
 mod evaluation_file;
 mod frozen_cache;
+mod initial_model;
 mod preflight;
 
 const CONFIG: &str = concat!(
@@ -92,7 +93,7 @@ fn run(config: &TrainConfig, out: &Path, interrupt: &Interrupt) -> Result<bool> 
 
 /// The folder of a training that has the tokenizer of the embedded panel.
 fn prepared(config: &TrainConfig, out: &Path) {
-    drop(crate::training::stages::run_folder::take(config, out).unwrap());
+    drop(crate::training::stages::run_folder::claim_folder(config, out).unwrap());
     std::fs::copy(mini(TOKENIZER_FILE), out.join(TOKENIZER_FILE)).unwrap();
 }
 
@@ -157,8 +158,8 @@ fn an_interrupted_training_of_adapters_ends_as_one_that_was_not() {
     let config = adapted();
     // Of the layer that stays as it is, nothing is computed twice.
     assert_eq!(
-        config.stages[1].cut(3),
-        crate::training::config::stage_config::FrozenPart::Trunk(1)
+        config.stages[1].frozen_part(3),
+        crate::training::config::frozen_part::FrozenPart::Trunk(1)
     );
     trained_twice(&config, [&whole, &broken]);
     let weights = |name: &str| load_checkpoint(&whole.join(name), None).unwrap();
@@ -170,7 +171,7 @@ fn an_interrupted_training_of_adapters_ends_as_one_that_was_not() {
             let upper = ["model.layers.1.", "model.layers.2."];
             let beside = name.contains("_proj.") && upper.iter().any(|l| name.starts_with(l));
             assert_eq!(
-                !crate::training::stages::export::equal(tensor, &before[name]),
+                !crate::training::stages::member_state::is_equal(tensor, &before[name]),
                 beside,
                 "{name}"
             );
@@ -210,10 +211,10 @@ fn adapters_of_weights_that_are_not_there_yet_are_refused() {
     let error = run(&config, dir.path(), &Interrupt::default()).unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.contains("stage sft: [stages.lora]: there is no weight"),
+        error.contains("stage sft: [stages.lora] has no trained weights"),
         "{error}"
     );
-    assert!(error.contains("hint: an adapter changes"), "{error}");
+    assert!(error.contains("hint: put a stage without"), "{error}");
 }
 
 /// What is kept of a frozen trunk is what the trunk computes, whichever member asks for it.
@@ -225,15 +226,15 @@ fn a_kept_trunk_is_the_trunk() {
     let live = TrainingProgress::new(true, Interrupt::default());
     let lectern = StageContext {
         config: &config,
-        settings: &config.stages[1],
-        teacher: &teacher,
-        scribe: &scribe,
-        live: &live,
+        stage: &config.stages[1],
+        sampler: &teacher,
+        builder: &scribe,
+        progress: &live,
         device: &Device::Cpu,
     };
     let dir = tempfile::tempdir().unwrap();
     let start = Parameters::fresh(9);
-    let stored = PreferenceCache::prepare(lectern, &start, dir.path())
+    let stored = PreferenceCache::build(lectern, &start, dir.path())
         .unwrap()
         .unwrap();
     let student = Student::load(&start.builder(), &config.model, 1).unwrap();
@@ -245,7 +246,7 @@ fn a_kept_trunk_is_the_trunk() {
     assert_eq!(*members, [1, 3]);
     for (i, member) in [1, 3].into_iter().enumerate() {
         let whole = sequence.part(&PreferenceSequence::branches(i)).unwrap().0;
-        let places = stored.places(Some(member)).0;
+        let places = stored.pairs(Some(member)).training;
         let kept = stored.sequence(places[1]).unwrap();
         assert_eq!(kept.tokens, whole.tokens);
         let Given::Hidden(hidden) = &kept.given else {
@@ -280,15 +281,15 @@ fn a_preferred_text_begins_as_it_will_be_judged() {
             .unwrap();
     let counted = |reward| {
         let contrasts = PreferenceSequenceBuilder::new(&scribe, reward).unwrap();
-        let worse = |ratings: &crate::training::preferences::data::EvaluationRatings| {
+        let worse = |ratings: &crate::training::preferences::EvaluationRatings| {
             let mut worse = ratings.clone();
             worse[0].1 = 5 - worse[0].1;
             Some(worse)
         };
-        let drawn = contrasts.of(&pair, &pair, &[0], worse).unwrap();
+        let drawn = contrasts.build(&pair, &pair, &[0], worse).unwrap();
         drawn[0].sequence.clone()
     };
-    let steps = scribe.led(0, "[Good]").unwrap();
+    let steps = scribe.format_tokens(0, "[Good]").unwrap();
     let Some(TokenStep::Feed(fed)) = steps.first() else {
         panic!("a text begins with what is fed");
     };
@@ -330,7 +331,7 @@ fn supervised(rate: f64, out: &Path) -> TrainConfig {
     config.stages.drain(..2);
     config.stages.truncate(1);
     let stage = &mut config.stages[0];
-    (stage.steps, stage.batch, stage.warmup, stage.rate) = (2, 1, 0, rate);
+    (stage.steps, stage.batch, stage.warmup, stage.learning_rate) = (2, 1, 0, rate);
     config.trunk_layers = 1;
     let decoder = &mut config.model.decoder;
     (decoder.num_hidden_layers, decoder.intermediate_size) = (2, 8);
@@ -376,7 +377,7 @@ fn a_lower_rate_goes_on_from_the_last_validation() {
         run(&config, out, &interrupt).unwrap();
     });
     let mut config = slow(&dir.path().join("other"));
-    config.stages[0].rate = 1e-4;
+    config.stages[0].learning_rate = 1e-4;
     assert!(run(&config, out, &Interrupt::default()).unwrap());
     let text = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
     let lines = text.lines().map(|line| {

@@ -35,7 +35,7 @@ fn learning_from(line: &str, curriculum: bool) -> String {
         stage.evaluations = Some(EvaluationConfig {
             file,
             curriculum,
-            store: None,
+            cache_dtype: None,
         });
         config.stages[1] = stage;
     })
@@ -44,10 +44,13 @@ fn learning_from(line: &str, curriculum: bool) -> String {
 #[test]
 fn weights_that_a_later_stage_cannot_train_are_told_at_once() {
     let all = refusal(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
-    assert!(all.contains("stage prefer: everything is frozen"), "{all}");
+    assert!(
+        all.contains("stage prefer: all weights are frozen"),
+        "{all}"
+    );
     let nothing = refusal(|config, _| config.stages[1].frozen = vec!["model.lawyers.".to_owned()]);
     assert!(
-        nothing.contains("stage prefer: frozen names \"model.lawyers.\""),
+        nothing.contains("stage prefer: frozen: no weight name begins with \"model.lawyers.\""),
         "{nothing}"
     );
 }
@@ -59,7 +62,7 @@ fn files_that_a_later_stage_cannot_learn_from_are_told_at_once() {
         false,
     );
     assert!(
-        blind.contains("evaluations.jsonl, line 1: there is no image"),
+        blind.contains("evaluations.jsonl, line 1: missing image"),
         "{blind}"
     );
     let unrated = learning_from(r#"{"prompt": "A", "completion": "B"}"#, true);
@@ -72,7 +75,7 @@ fn files_that_a_later_stage_cannot_learn_from_are_told_at_once() {
         (preferences.cases, preferences.file) = (0, Some(file));
     });
     assert!(
-        bare.contains("a continuation does not begin with [Good]"),
+        bare.contains("a completion does not begin with [Good]"),
         "{bare}"
     );
     assert!(bare.contains("pairs.jsonl, line "), "{bare}");
