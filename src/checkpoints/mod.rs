@@ -1,4 +1,4 @@
-//! Checkpoints: the hub, published layouts, file formats, and weights held once by content.
+//! Checkpoints: hub downloads, published layouts, file formats, and weights stored once by content.
 
 pub mod gguf;
 pub mod hub;

@@ -1,4 +1,4 @@
-//! The command line: arguments and commands.
+//! Arguments and commands.
 
 pub mod args;
 pub mod commands;

@@ -1,4 +1,4 @@
-//! Data: cases, images, labels, rows of public data sets, and phantoms.
+//! Cases, images, labels, rows of public data sets, and phantoms.
 
 pub mod cases;
 pub mod dataset_rows;

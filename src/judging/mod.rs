@@ -1,4 +1,4 @@
-//! Judging: the `Judge` trait, panels in memory, and runs with their journal and records.
+//! The `Judge` trait, panels in memory, and runs with their journal and records.
 
 pub mod judge;
 pub mod panel;

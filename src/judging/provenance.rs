@@ -1,19 +1,19 @@
-//! The key of a verdict: a hash of everything that can move it.
+//! Keys of verdicts: hashes of everything that can change a verdict.
 //!
-//! Two runs that would give the same verdict have the same key, and a changed word, pixel, weight
-//! or setting gives another. Names, labels and ids do not move a verdict and are not in it.
+//! Equal inputs have equal keys. A changed word, pixel, weight or setting changes the key. Model names,
+//! labels and ids cannot change a verdict, so they are not part of it.
 
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 use crate::support::digest::Digest;
 
-/// Everything about a judge that can move its verdicts, by name.
+/// Everything about a judge that can change its verdicts, by name.
 pub type Provenance = BTreeMap<String, String>;
 
-/// The digest of a judge: of its provenance, entry by entry.
+/// Returns the digest of a judge, computed from the entries of its provenance.
 pub fn judge_digest(provenance: &Provenance) -> Digest {
-    let mut fields = Fields::new("acem3 judge 1");
+    let mut fields = KeyHasher::new("acem3 judge 1");
     for (name, value) in provenance {
         fields.add(name.as_bytes());
         fields.add(value.as_bytes());
@@ -21,28 +21,28 @@ pub fn judge_digest(provenance: &Provenance) -> Digest {
     fields.digest()
 }
 
-/// The key of the verdict of a judge on a pair of responses.
+/// Returns the key of the verdict of a judge on a pair of responses.
 pub fn pair_key(
     judge: &Digest,
     question: &str,
     responses: [&str; 2],
     image: Option<&Digest>,
 ) -> Digest {
-    let mut fields = Fields::new("acem3 pair 1");
+    let mut fields = KeyHasher::new("acem3 pair 1");
     fields.add(judge.bytes());
     fields.add(question.as_bytes());
     for response in responses {
         fields.add(response.as_bytes());
     }
-    // No image and an empty image differ.
+    // A missing image hashes as an empty field; the digest of an image is never empty.
     fields.add(image.map_or(&[][..], |digest| digest.bytes()));
     fields.digest()
 }
 
-/// A hash over fields, each led by its length, so that no two lists of fields run together.
-struct Fields(Sha256);
+/// A hash over length-prefixed fields, so that different lists of fields never hash the same bytes.
+struct KeyHasher(Sha256);
 
-impl Fields {
+impl KeyHasher {
     fn new(domain: &str) -> Self {
         let mut fields = Self(Sha256::new());
         fields.add(domain.as_bytes());
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_moves_a_verdict_moves_the_key() {
+    fn every_input_of_a_verdict_changes_the_key() {
         let judge = judge_digest(&Provenance::from([("panel".to_owned(), "a".to_owned())]));
         let other = judge_digest(&Provenance::from([("panel".to_owned(), "b".to_owned())]));
         let image = Digest::of(b"pixels");

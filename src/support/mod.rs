@@ -1,4 +1,4 @@
-//! The ground floor: files, the terminal, digests, text, charts and devices. Nothing here knows what acem3 judges.
+//! Files, terminal, digests, text, charts and devices. Nothing here depends on the task of judging.
 
 pub mod chart;
 pub mod device;

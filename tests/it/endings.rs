@@ -145,7 +145,7 @@ fn the_files_of_somebody_else_are_kept() {
     let said = folder.judge("out", &[]);
     assert_eq!(said.code, 2, "{}", said.err);
     assert!(
-        said.err.contains("not the manifest of a run"),
+        said.err.contains("not a run manifest of acem3"),
         "{}",
         said.err
     );

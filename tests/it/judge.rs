@@ -300,7 +300,7 @@ fn an_engine_that_fails_is_exit_code_4_and_the_journal_is_intact() {
         said.err
     );
     assert!(
-        said.err.contains("hint: what was judged before is safe"),
+        said.err.contains("hint: finished verdicts are safe"),
         "{}",
         said.err
     );

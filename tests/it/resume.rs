@@ -190,7 +190,7 @@ fn a_changed_input_is_judged_where_it_changed() {
     assert!(said.out.contains("reused    5 of 6"), "{}", said.out);
     assert!(
         said.err
-            .contains("after 1 records the input, or what is asked of it, differs from that of the earlier run"),
+            .contains("the input or the settings differ from the earlier run after 1 records"),
         "{}",
         said.err
     );

@@ -25,7 +25,7 @@ use crate::data::images::ImageReader;
 use crate::judging::judge::{Judge, Unscored};
 use crate::judging::provenance::judge_digest;
 use crate::judging::run::manifest::Manifest;
-use crate::judging::run::pairs::pairs;
+use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject as Of};
 use crate::statistics::Bootstrap;
 use crate::support::digest::Digest;
@@ -69,7 +69,7 @@ impl AuditCases {
         let digest = judge_digest(&judge.provenance());
         let (mut all, mut records, mut unreadable) = (Vec::new(), Vec::new(), 0);
         for case in cases.into_iter().map(Arc::new) {
-            let Ok(pairs) = pairs(&case, None) else {
+            let Ok(pairs) = select_pairs(&case, None) else {
                 unreadable += 1;
                 continue;
             };

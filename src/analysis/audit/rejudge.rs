@@ -123,11 +123,11 @@ fn judge_batch(
             .is_some_and(|s| s.change.is_some());
         Ok(match given {
             Ok(verdict) if is_changed => Ok(PassVerdict::Changed(VerdictScores::of(
-                &RecordedVerdict::of(&verdict)?,
+                &RecordedVerdict::from_verdict(&verdict)?,
             ))),
-            Ok(verdict) => Ok(PassVerdict::AsItIs(Box::new(RecordedVerdict::of(
-                &verdict,
-            )?))),
+            Ok(verdict) => Ok(PassVerdict::AsItIs(Box::new(
+                RecordedVerdict::from_verdict(&verdict)?,
+            ))),
             Err(unscored) => Err(unscored),
         })
     };

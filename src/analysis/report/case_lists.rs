@@ -50,9 +50,9 @@ fn list(
 pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
     let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
     match order {
-        PairOrder::Greater => format!("{} better", model(0)),
-        PairOrder::Equal => "a tie".to_owned(),
-        PairOrder::Less => format!("{} better", model(1)),
+        PairOrder::FirstBetter => format!("{} better", model(0)),
+        PairOrder::Tie => "a tie".to_owned(),
+        PairOrder::SecondBetter => format!("{} better", model(1)),
     }
 }
 

@@ -129,9 +129,9 @@ fn text(text: &str) -> CellValue {
 
 fn sign(order: PairOrder) -> CellValue {
     text(match order {
-        PairOrder::Greater => ">",
-        PairOrder::Equal => "=",
-        PairOrder::Less => "<",
+        PairOrder::FirstBetter => ">",
+        PairOrder::Tie => "=",
+        PairOrder::SecondBetter => "<",
     })
 }
 

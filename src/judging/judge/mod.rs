@@ -1,4 +1,4 @@
-//! What the run asks of a judge, whoever it is: the panel, or the scripted one of the tests.
+//! The `Judge` trait. A judge is a panel, or the scripted judge of the tests.
 
 pub mod recorded_verdict;
 pub mod scripted;
@@ -12,14 +12,14 @@ use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::LoadedImage;
 use crate::judging::provenance::Provenance;
 
-/// One pair of responses of a case, ready for the judge.
+/// A pair of responses of a case, ready to be judged.
 #[derive(Clone, Debug)]
 pub struct PairJob {
     /// The case.
     pub case: Arc<Case>,
-    /// Which two of its responses.
+    /// Indices of the two responses.
     pub pair: [usize; 2],
-    /// Its image, decoded; `None` for a case that is judged as text.
+    /// The decoded image; `None` for a case without image.
     pub image: Option<Arc<LoadedImage>>,
 }
 
@@ -29,7 +29,7 @@ impl PairJob {
         &self.case.question
     }
 
-    /// The texts of the two responses, in the order of the pair.
+    /// The texts of the two responses, in pair order.
     pub fn responses(&self) -> [&str; 2] {
         self.pair.map(|i| {
             self.case
@@ -40,33 +40,33 @@ impl PairJob {
     }
 }
 
-/// Why a pair or case has no verdict, in a word and in a sentence.
+/// Why a pair or case has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unscored {
-    /// The kind of failure.
+    /// Category of the failure.
     pub reason: UnscoredReason,
-    /// What was expected and what was found.
+    /// Message with expected and found values.
     pub message: String,
 }
 
-/// Gives verdicts on pairs.
+/// Returns verdicts on pairs.
 ///
-/// A verdict depends on its own job alone, never on the others of the call, their number or order.
+/// A verdict depends only on its own job, never on the batch.
 pub trait Judge {
-    /// What it is called in tables: one line, with its version or hash.
+    /// Name for tables, on one line, with version or hash.
     fn name(&self) -> String;
 
-    /// Where it computes, as the manifest says it.
+    /// Device for the manifest.
     fn device(&self) -> String;
 
-    /// Everything about it that can move a verdict: hashes of weights, tokenizer, rubric and
-    /// layout, decoding settings, presentation orders. It is part of every verdict's key.
+    /// Everything that can change a verdict: hashes of weights, tokenizer, rubric and layout, decoding
+    /// settings, presentation orders. It is part of the key of every verdict.
     fn provenance(&self) -> Provenance;
 
-    /// Judges some pairs, one result per job in their order.
+    /// Judges pairs and returns one result per job, in order.
     ///
     /// # Errors
     ///
-    /// An error of the whole call ends the run; what concerns one pair is its [`Unscored`].
+    /// An error of the call ends the run. A failure of one pair is its [`Unscored`].
     fn judge(&mut self, jobs: &[PairJob]) -> anyhow::Result<Vec<Result<Verdict, Unscored>>>;
 }

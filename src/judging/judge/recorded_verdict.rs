@@ -1,4 +1,4 @@
-//! A verdict as it is recorded: rounded, named, and complete enough to be read without the judge.
+//! A verdict as stored in a record: rounded and self-contained.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, Criterion, Rating};
 use serde::{Deserialize, Serialize};
 
-/// The verdict on a pair, combined over the presentation orders and in each of them.
+/// The verdict on a pair: combined over the presentation orders, and for each order.
 ///
-/// Every pair of values is in the order of the pair of models. Numbers are rounded to four
-/// decimals, so that equal runs write equal bytes.
+/// Pairs of values are in the order of the models. Numbers are rounded to four decimals, so that
+/// equal runs write equal bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedVerdict {
-    /// Which response is better by the combined final scores.
+    /// The preferred response by the combined final scores.
     pub order: PairOrder,
     /// The combined final scores, 0 to 5.
     pub scores: [f64; 2],
@@ -23,66 +23,66 @@ pub struct RecordedVerdict {
     pub aspects: BTreeMap<Aspect, [f64; 2]>,
     /// The combined score of each criterion, 0 to 5.
     pub criteria: BTreeMap<Criterion, [f64; 2]>,
-    /// Whether the two presentation orders disagree; `None` if only one was judged.
+    /// Whether the preferred response changes with the presentation order; `None` if only one was judged.
     pub flip: Option<bool>,
-    /// What each presentation order gave.
+    /// Results of each presentation order.
     pub orders: Vec<RecordedOrder>,
 }
 
-/// What one presentation order gave.
+/// The result of one presentation order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedOrder {
-    /// True when the second response was shown first.
+    /// True if the second response was shown first.
     pub swapped: bool,
     /// The final scores, 0 to 5.
     pub scores: [u8; 2],
     /// The expected final scores, 0 to 5.
     pub expected: [f64; 2],
-    /// The criteria of each aspect.
+    /// The scores of each criterion, by aspect.
     pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ScorePair>>,
-    /// The conclusion.
+    /// The scores of the conclusion model.
     pub conclusion: ScorePair,
 }
 
-/// The two marks of one criterion, or of the conclusion.
+/// The two scores of one criterion, or of the conclusion model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScorePair {
     /// The scores, 0 to 5.
     pub scores: [u8; 2],
-    /// The means of the distributions over the scores.
+    /// Expected scores: the means of the score distributions.
     pub expected: [f64; 2],
-    /// Their standard deviations: how unsure the judge was, in score points.
+    /// Standard deviations of the score distributions, in score points.
     pub spread: [f64; 2],
-    /// The reasons; absent if only scores were asked for.
+    /// The analyses; absent with `--scores-only`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub analyses: Option<[String; 2]>,
-    /// Which of the reasons ran into their budget and were closed by the format; absent if none.
+    /// Which analyses reached the token budget and were truncated; absent if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<[bool; 2]>,
     /// The probability of each score 0–5.
     pub probabilities: [[f64; 6]; 2],
 }
 
-/// Which of two responses is better, written `>`, `=` or `<`.
+/// The preferred response of a pair, serialized as `>`, `=` or `<`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PairOrder {
-    /// The first.
+    /// The first response is better.
     #[serde(rename = ">")]
-    Greater,
-    /// Neither.
+    FirstBetter,
+    /// A tie.
     #[serde(rename = "=")]
-    Equal,
-    /// The second.
+    Tie,
+    /// The second response is better.
     #[serde(rename = "<")]
-    Less,
+    SecondBetter,
 }
 
 impl From<Ordering> for PairOrder {
     fn from(ordering: Ordering) -> Self {
         match ordering {
-            Ordering::Greater => Self::Greater,
-            Ordering::Equal => Self::Equal,
-            Ordering::Less => Self::Less,
+            Ordering::Greater => Self::FirstBetter,
+            Ordering::Equal => Self::Tie,
+            Ordering::Less => Self::SecondBetter,
         }
     }
 }
@@ -90,37 +90,39 @@ impl From<Ordering> for PairOrder {
 impl From<PairOrder> for Ordering {
     fn from(order: PairOrder) -> Self {
         match order {
-            PairOrder::Greater => Self::Greater,
-            PairOrder::Equal => Self::Equal,
-            PairOrder::Less => Self::Less,
+            PairOrder::FirstBetter => Self::Greater,
+            PairOrder::Tie => Self::Equal,
+            PairOrder::SecondBetter => Self::Less,
         }
     }
 }
 
 impl RecordedVerdict {
-    /// The record of a verdict.
+    /// Converts a verdict.
     ///
     /// # Errors
     ///
-    /// A verdict without any presentation order, or with a number that is not finite, is none:
-    /// the judge is broken.
-    pub fn of(verdict: &Verdict) -> anyhow::Result<Self> {
+    /// The verdict has no presentation order, lacks a criterion, or contains a number that is not finite.
+    pub fn from_verdict(verdict: &Verdict) -> anyhow::Result<Self> {
         anyhow::ensure!(
             !verdict.orders.is_empty(),
-            "the judge gave a verdict without an order"
+            "the judge returned a verdict without a presentation order"
         );
         let rated = |o: &OrderVerdict, criterion| {
             let mut ratings = o.branches.iter().flat_map(|b| &b.ratings);
             ratings.any(|(c, _)| *c == criterion)
         };
-        let lacking = verdict.orders.iter().find_map(|order| {
+        let missing = verdict.orders.iter().find_map(|order| {
             let mut all = Criterion::ALL.into_iter();
             all.find(|criterion| !rated(order, *criterion))
         });
-        if let Some(criterion) = lacking {
-            anyhow::bail!("the judge gave a verdict without {}", criterion.key());
+        if let Some(criterion) = missing {
+            anyhow::bail!(
+                "the judge returned a verdict without the criterion {}",
+                criterion.key()
+            );
         }
-        let marks = |o: &OrderVerdict| {
+        let all_finite = |o: &OrderVerdict| {
             let branches = o
                 .branches
                 .iter()
@@ -128,9 +130,9 @@ impl RecordedVerdict {
             branches.chain([&o.conclusion]).flatten().all(is_finite)
         };
         anyhow::ensure!(
-            verdict.orders.iter().all(marks),
-            "the judge gave a probability that is not a number\n\
-             hint: the panel's weights may be damaged, or too large for the number type"
+            verdict.orders.iter().all(all_finite),
+            "the judge returned a probability that is not a finite number\n\
+             hint: check the weights of the panel, or use --dtype f32"
         );
         Ok(Self {
             order: verdict.order().into(),
@@ -143,21 +145,25 @@ impl RecordedVerdict {
                 .map(|c| (c, verdict.criterion(c).map(rounded)))
                 .into(),
             flip: verdict.flip(),
-            orders: verdict.orders.iter().map(RecordedOrder::of).collect(),
+            orders: verdict
+                .orders
+                .iter()
+                .map(RecordedOrder::from_order)
+                .collect(),
         })
     }
 }
 
 impl RecordedOrder {
-    fn of(order: &OrderVerdict) -> Self {
+    fn from_order(order: &OrderVerdict) -> Self {
         let branches = order.branches.iter().map(|branch| {
             let criteria = branch
                 .ratings
                 .iter()
-                .map(|(c, pair)| (*c, ScorePair::of(pair)));
+                .map(|(c, pair)| (*c, ScorePair::from_ratings(pair)));
             (branch.aspect, criteria.collect())
         });
-        let conclusion = ScorePair::of(&order.conclusion);
+        let conclusion = ScorePair::from_ratings(&order.conclusion);
         Self {
             swapped: order.swapped,
             scores: conclusion.scores,
@@ -169,7 +175,7 @@ impl RecordedOrder {
 }
 
 impl ScorePair {
-    fn of(ratings: &[Rating; 2]) -> Self {
+    fn from_ratings(ratings: &[Rating; 2]) -> Self {
         let each = [&ratings[0], &ratings[1]];
         let analysed = each.iter().any(|rating| !rating.analysis.is_empty());
         let cut = each.map(|rating| rating.cut);
@@ -184,7 +190,7 @@ impl ScorePair {
     }
 }
 
-/// To four decimals: more than a judge is sure of, fewer than would differ between machines.
+/// Rounds to four decimals, so that records do not depend on the last bits of a computation.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
@@ -226,35 +232,35 @@ mod tests {
     }
 
     #[test]
-    fn a_judgement_reads_as_it_was_written() {
+    fn recorded_verdict_round_trips_through_json() {
         let verdict = Verdict {
             orders: vec![order(false, [4, 1]), order(true, [2, 3])],
         };
-        let judgement = RecordedVerdict::of(&verdict).unwrap();
-        assert_eq!(judgement.order, PairOrder::Greater);
+        let recorded = RecordedVerdict::from_verdict(&verdict).unwrap();
+        assert_eq!(recorded.order, PairOrder::FirstBetter);
         assert!(
-            serde_json::to_string(&judgement)
+            serde_json::to_string(&recorded)
                 .unwrap()
                 .contains(r#""scores":[3.0,2.0]"#)
         );
-        assert_eq!(judgement.flip, Some(true));
-        assert_eq!(judgement.orders[0].conclusion.analyses, None);
-        let text = serde_json::to_string(&judgement).unwrap();
+        assert_eq!(recorded.flip, Some(true));
+        assert_eq!(recorded.orders[0].conclusion.analyses, None);
+        let text = serde_json::to_string(&recorded).unwrap();
         let again: RecordedVerdict = serde_json::from_str(&text).unwrap();
-        assert_eq!(again, judgement);
+        assert_eq!(again, recorded);
         assert_eq!(serde_json::to_string(&again).unwrap(), text);
     }
 
     #[test]
-    fn a_broken_judge_is_not_recorded() {
+    fn verdict_with_nan_or_no_order_is_rejected() {
         let mut broken = order(false, [1, 2]);
         broken.conclusion[1].score.probabilities[3] = f32::NAN;
         assert!(
-            RecordedVerdict::of(&Verdict {
+            RecordedVerdict::from_verdict(&Verdict {
                 orders: vec![broken]
             })
             .is_err()
         );
-        assert!(RecordedVerdict::of(&Verdict { orders: vec![] }).is_err());
+        assert!(RecordedVerdict::from_verdict(&Verdict { orders: vec![] }).is_err());
     }
 }

@@ -1,8 +1,7 @@
-//! A judge that thinks nothing: its scores are a hash of what it was shown.
+//! A judge without weights for tests: its scores are a hash of its input.
 //!
-//! It lets the run be tested without weights. Scores depend on the texts, the image and the
-//! presentation order, and on nothing else, as those of a real judge do. It is kept out of `--help`, where
-//! somebody might take it for a judge; CONTRIBUTING.md tells of it.
+//! Scores depend on the texts, the image and the presentation order only, like those of a real judge.
+//! `--help` does not list it, because its verdicts mean nothing. CONTRIBUTING.md describes it.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
 
-/// A response with this text in it does not fit into the scripted judge's context.
+/// Marker text: the scripted judge reports a response that contains it as too long.
 pub const TOO_LONG: &str = "[[too long]]";
 
 /// A deterministic judge for tests.
@@ -31,12 +30,12 @@ pub struct ScriptedJudge {
 }
 
 impl ScriptedJudge {
-    /// Reads a script: parts separated by commas, of `seed=N`, `slow` (30 ms per pair),
-    /// `slow=MS` and `fail-after=N` (the engine fails once it has judged so many pairs).
+    /// Parses a script: comma-separated options `seed=N`, `slow` (30 ms per pair),
+    /// `slow=MS` and `fail-after=N` (the engine fails after N pairs).
     ///
     /// # Errors
     ///
-    /// A part that is none of these.
+    /// An unknown option.
     pub fn parse(script: &str, single_order: bool, scores_only: bool) -> anyhow::Result<Self> {
         let mut judge = Self {
             single_order,
@@ -72,16 +71,16 @@ impl ScriptedJudge {
 
     fn rating(&self, job: &PairJob, name: &str, r: usize, swapped: bool) -> Rating {
         let image = job.image.as_ref().map(|image| image.sha256);
-        let seen = format!("{} {name} {image:?} {}", self.seed, job.question());
+        let input = format!("{} {name} {image:?} {}", self.seed, job.question());
         let text = job.responses()[r];
         let mut logits = [0.0; 6];
         for (logit, byte) in logits
             .iter_mut()
-            .zip(Digest::of(format!("{seen} {text}").as_bytes()).bytes())
+            .zip(Digest::of(format!("{input} {text}").as_bytes()).bytes())
         {
             *logit = f32::from(*byte) / 48.0;
         }
-        // What is shown first pleases a little more, as with real judges.
+        // A small position bias for the response shown first, like that of real judges.
         if (r == 1) == swapped {
             logits[5] += 0.7;
         }
@@ -150,7 +149,7 @@ impl Judge for ScriptedJudge {
         };
         if self
             .fail_after
-            .is_some_and(|most| self.judged + jobs.len() as u64 > most)
+            .is_some_and(|limit| self.judged + jobs.len() as u64 > limit)
         {
             bail!("scripted to fail here");
         }

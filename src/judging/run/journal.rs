@@ -1,11 +1,10 @@
-//! `records.jsonl`: appended to line by line, resumed where it stopped, never rewritten in place.
+//! `records.jsonl`: an append-only journal that a run can resume.
 //!
-//! The finished file has one record per pair in the order of the input, the same bytes whether
-//! the run was interrupted or not. Resuming therefore *replays*: the records that are there are
-//! compared, line by line, with what the input asks for, and the first line that would differ
-//! ends the replay. What follows it is set aside (see [`crate::judging::run::superseded`]) and the file is cut there;
-//! from then on records are appended, and verdicts that were set aside are used again wherever
-//! their key fits. A replay holds one line in memory, however long the file is.
+//! The finished file has one record per pair in input order, with the same bytes whether the run was
+//! interrupted or not. A resumed run *replays* the file: it compares each existing line with the record that
+//! the input would produce, and stops at the first difference. It then moves the remaining lines to the
+//! superseded records ([`crate::judging::run::superseded`]), truncates the file there, and appends. Superseded verdicts are
+//! reused if their key matches. A replay keeps one line in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -23,10 +22,10 @@ use crate::support::digest::Digest;
 use crate::support::files::folder::{FolderLock, unused};
 use crate::support::terminal::exit::EngineFailure;
 
-/// The name of the file of records in the folder of a run.
+/// File name of the records in the output folder.
 pub const RECORDS: &str = "records.jsonl";
 
-/// How every record begins.
+/// The first bytes of every record.
 const BEGINNING: &[u8] = b"{\"schema\":";
 
 /// The records of a run, open for one writer.
@@ -35,19 +34,19 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     replay: Option<Replay>,
-    aside: SupersededRecords,
-    torn: u64,
-    cut: Option<u64>,
-    /// Held until the journal is dropped.
+    superseded: SupersededRecords,
+    dropped_bytes: u64,
+    diverged_after: Option<u64>,
+    /// Locked until the journal is dropped.
     _lock: FolderLock,
 }
 
 impl Journal {
-    /// Opens the records in a folder, which must exist, for the judge of this provenance.
+    /// Opens the records in an existing folder for the judge with this provenance.
     ///
     /// # Errors
     ///
-    /// Another run that writes there, and records of another judge or another program.
+    /// Another run writes to the folder, or the records belong to another judge or program.
     pub fn open(folder: &Path, provenance: &Provenance) -> anyhow::Result<Self> {
         let lock = FolderLock::take(folder)?;
         let path = folder.join(RECORDS);
@@ -59,61 +58,61 @@ impl Journal {
             .create(true)
             .open(&path)
             .with_context(place)?;
-        // Nothing is cut from a file that is not known to be this judge's.
+        // Check the judge first: never truncate a file of another judge or program.
         check_judge(
             folder,
             &Replay::open(&path).with_context(place)?.line,
             provenance,
         )?;
-        let torn = torn_line::cut(&mut file).with_context(place)?;
+        let dropped_bytes = torn_line::truncate_torn_line(&mut file).with_context(place)?;
         let replay = Replay::open(&path).with_context(place)?;
-        let aside = SupersededRecords::open(folder)?;
+        let superseded = SupersededRecords::open(folder)?;
         Ok(Self {
             path,
             file,
             replay: Some(replay),
-            aside,
-            torn,
-            cut: None,
+            superseded,
+            dropped_bytes,
+            diverged_after: None,
             _lock: lock,
         })
     }
 
-    /// Where the records are.
+    /// Path of the records.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The bytes of an unfinished last line that were dropped on opening.
-    pub fn torn(&self) -> u64 {
-        self.torn
+    /// Bytes of a torn last line that were dropped on opening.
+    pub fn dropped_bytes(&self) -> u64 {
+        self.dropped_bytes
     }
 
-    /// How many earlier verdicts the run did not ask for; they are kept beside the records.
-    pub fn set_aside(&self) -> usize {
-        self.aside.len()
+    /// Number of superseded verdicts.
+    pub fn superseded(&self) -> usize {
+        self.superseded.len()
     }
 
-    /// After how many records the earlier ones stopped to fit the input, told once.
-    pub fn take_cut(&mut self) -> Option<u64> {
-        self.cut.take()
+    /// The number of records after which the earlier run diverged; returned once.
+    pub fn take_divergence(&mut self) -> Option<u64> {
+        self.diverged_after.take()
     }
 
-    /// The outcome this key had earlier, if it is settled.
-    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
+    /// Returns the outcome of an earlier run for a key, if it is final.
+    pub fn lookup(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
         if let Some(replay) = &self.replay {
             let record = replay.record();
             if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_settled()) {
-                self.aside.used(key);
+                self.superseded.mark_used(key);
                 return Ok(Some(record.outcome));
             }
             self.end_replay()?;
         }
-        self.aside.recall(key)
+        self.superseded.lookup(key)
     }
 
-    /// Writes the next record, or keeps it where it already stands.
-    pub fn put(&mut self, record: &Record) -> anyhow::Result<()> {
+    /// Appends the next record, or keeps it if the file already has it.
+    pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
         let line = record.line()?;
         if let Some(replay) = &mut self.replay {
             if replay.line == line.as_bytes() {
@@ -126,7 +125,7 @@ impl Journal {
             .with_context(|| self.failure("write"))
     }
 
-    /// Makes sure that what was written survives a loss of power.
+    /// Flushes the file to disk.
     pub fn sync(&mut self) -> anyhow::Result<()> {
         if self.replay.is_some() {
             return Ok(());
@@ -134,14 +133,14 @@ impl Journal {
         self.file.sync_data().with_context(|| self.failure("write"))
     }
 
-    /// Ends a run that went through its whole input: what the input did not ask for is set aside.
+    /// Finishes a run that read its whole input. Remaining earlier records become superseded.
     pub fn finish(&mut self) -> anyhow::Result<()> {
         self.end_replay()?;
         self.sync()?;
-        self.aside.settle()
+        self.superseded.retain_unused()
     }
 
-    /// Ends the replay at the current line; sets the rest of the file aside and cuts it off.
+    /// Ends the replay at the current line: moves the rest of the file to the superseded records.
     fn end_replay(&mut self) -> anyhow::Result<()> {
         let Some(mut replay) = self.replay.take() else {
             return Ok(());
@@ -153,50 +152,50 @@ impl Journal {
             .reader
             .seek(SeekFrom::Start(replay.offset))
             .with_context(|| self.failure("read"))?;
-        // First copied, then cut: at no moment is a verdict in neither file.
-        self.aside.take_in(&mut replay.reader)?;
+        // Copy before truncating, so that every verdict is always in one of the files.
+        self.superseded.import(&mut replay.reader)?;
         self.file
             .set_len(replay.offset)
             .with_context(|| self.failure("write"))?;
-        self.cut = Some(replay.kept);
+        self.diverged_after = Some(replay.kept);
         Ok(())
     }
 
     fn failure(&self, verb: &str) -> EngineFailure {
         EngineFailure(format!(
-            "cannot {verb} {}\nhint: what was judged is safe; the same command resumes",
+            "cannot {verb} {}\nhint: finished verdicts are safe; run the same command again to resume",
             self.path.display()
         ))
     }
 }
 
-/// Refuses to add to the records of another program or judge.
+/// Rejects records of another program or judge.
 fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::Result<()> {
     if line.is_empty() {
         return Ok(());
     }
     let place = folder.join(RECORDS);
     let other = format!(
-        "hint: name another folder, as in --out {}",
+        "hint: use another folder, for example --out {}",
         unused(folder).display()
     );
     if !line.ends_with(b"\n") && (line.starts_with(BEGINNING) || BEGINNING.starts_with(line)) {
-        // Torn before the first record was whole.
+        // The first record is torn.
         return Ok(());
     }
     let record: Record = serde_json::from_slice(line)
         .with_context(|| format!("{} line 1: not a record\n{other}", place.display()))?;
     if record.schema > SCHEMA {
         bail!(
-            "{}: written by a newer program (schema {}, this one knows {SCHEMA})\n{other}",
+            "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n{other}",
             place.display(),
             record.schema
         );
     }
     if record.subject.judge != judge_digest(provenance).short() {
         bail!(
-            "{}: holds verdicts of another judge{}\n{other}; with the former settings this one \
-             would be resumed",
+            "{}: contains verdicts of another judge{}\n{other}; or use the earlier settings to \
+             resume",
             place.display(),
             manifest::differences(folder, provenance)
         );
@@ -213,7 +212,7 @@ mod tests {
     use crate::judging::judge::Unscored;
     use crate::judging::provenance::pair_key;
     use crate::judging::run::record::RecordSubject;
-    use crate::judging::run::superseded::ASIDE;
+    use crate::judging::run::superseded::SUPERSEDED_FILE;
 
     fn provenance() -> Provenance {
         [("panel".to_owned(), "p".to_owned())].into()
@@ -250,12 +249,12 @@ mod tests {
         let mut journal = Journal::open(folder, &provenance()).unwrap();
         let mut reused = 0;
         for record in records {
-            let earlier = journal.recall(&record.subject.key.unwrap()).unwrap();
+            let earlier = journal.lookup(&record.subject.key.unwrap()).unwrap();
             if let Some(outcome) = earlier {
                 assert_eq!(outcome, record.outcome);
                 reused += 1;
             }
-            journal.put(record).unwrap();
+            journal.append(record).unwrap();
         }
         if finish {
             journal.finish().unwrap();
@@ -268,7 +267,7 @@ mod tests {
     }
 
     fn aside(folder: &Path) -> String {
-        fs::read_to_string(folder.join(ASIDE)).unwrap()
+        fs::read_to_string(folder.join(SUPERSEDED_FILE)).unwrap()
     }
 
     fn lines(records: &[Record]) -> String {
@@ -285,7 +284,7 @@ mod tests {
             let left = whole[..cut].matches('\n').count();
             assert_eq!(go(dir.path(), &all, true), left, "cut at {cut}");
             assert_eq!(text(dir.path()), whole, "cut at {cut}");
-            assert!(!dir.path().join(ASIDE).exists());
+            assert!(!dir.path().join(SUPERSEDED_FILE).exists());
         }
     }
 
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_input_keeps_the_rest_for_later() {
+    fn shorter_input_keeps_the_other_records_as_superseded() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
         go(dir.path(), &all, true);
@@ -336,11 +335,11 @@ mod tests {
         assert_eq!(text(dir.path()), lines(&all[..1]));
         assert_eq!(go(dir.path(), &all, true), 3);
         assert_eq!(text(dir.path()), lines(&all));
-        assert!(!dir.path().join(ASIDE).exists());
+        assert!(!dir.path().join(SUPERSEDED_FILE).exists());
     }
 
     #[test]
-    fn damage_in_the_middle_costs_only_what_is_damaged() {
+    fn damaged_line_loses_only_its_own_record() {
         let dir = tempfile::tempdir().unwrap();
         let all = ["1", "2", "3"].map(|n| record(n, n));
         fs::write(
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn another_judge_or_program_is_refused() {
+    fn records_of_another_judge_or_program_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         go(dir.path(), &[record("1", "1")], true);
         let other = [("panel".to_owned(), "q".to_owned())].into();
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn one_writer_at_a_time() {
+    fn second_writer_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let first = Journal::open(dir.path(), &provenance()).unwrap();
         let error = Journal::open(dir.path(), &provenance())

@@ -1,6 +1,6 @@
-//! `run.json`: who judged what, when, with which settings, and how it ended.
+//! `run.json`: judge, source, settings, times and status of a run.
 //!
-//! All that depends on the day and the machine is here, and nothing of it in the records.
+//! Everything that depends on time and machine is here, so that the records do not.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,60 +21,60 @@ use crate::support::digest::Digest;
 use crate::support::terminal::clock::rfc3339;
 use crate::support::terminal::exit::EngineFailure;
 
-/// The name of the manifest in the folder of a run.
+/// File name of the manifest in the output folder.
 pub const MANIFEST: &str = "run.json";
 
-/// What made the records beside it.
+/// The manifest of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of the records' form.
+    /// Schema version of the records.
     pub schema: u32,
-    /// The version of this program.
+    /// Version of acem3.
     pub version: String,
-    /// The command line as it was typed.
+    /// The command line.
     pub argv: Vec<String>,
-    /// Where the cases came from.
+    /// Source of the cases.
     pub source: SourceInfo,
-    /// The judge, as it is called in tables.
+    /// Name of the judge in tables.
     pub judge: String,
-    /// The hash of the judge's provenance; its first 16 digits are in every record.
+    /// Hash of the judge's provenance; every record has its first 16 digits.
     pub judge_sha256: Digest,
-    /// Everything about the judge that can move a verdict.
+    /// Everything about the judge that can change a verdict.
     pub provenance: Provenance,
-    /// What the judge was taken from on the hub, by commit.
+    /// Hub repositories of the judge, with commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub: Vec<HubStamp>,
-    /// Where it was computed.
+    /// Device.
     pub device: String,
-    /// How the run ended, or that it has not.
+    /// Status of the run.
     pub status: RunStatus,
-    /// Why it failed.
+    /// Error of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How much was done.
+    /// Counts of the run.
     pub counts: RunCounts,
-    /// When this run (not an earlier one that it resumed) started: RFC 3339, UTC.
+    /// Start of this run (not of an earlier run that it resumed): RFC 3339, UTC.
     pub started: String,
-    /// When it ended.
+    /// End of the run: RFC 3339, UTC.
     pub finished: Option<String>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: Option<f64>,
-    /// Verdicts per second, without those that were reused.
+    /// New verdicts per second.
     pub verdicts_per_second: Option<f64>,
 }
 
-/// Where cases came from.
+/// Source of the cases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceInfo {
-    /// The path as it was typed.
+    /// Path as given on the command line.
     pub path: String,
-    /// The layout it was recognised as.
+    /// Detected layout.
     pub kind: String,
 }
 
 impl SourceInfo {
-    /// A source of this kind, called as it was typed.
-    pub fn of(path: &Path, kind: SourceKind) -> Self {
+    /// Describes a source.
+    pub fn new(path: &Path, kind: SourceKind) -> Self {
         let kind = serde_json::to_value(kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str());
         Self {
@@ -84,68 +84,68 @@ impl SourceInfo {
     }
 }
 
-/// How a run ended.
+/// Status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It has not ended, or was killed.
+    /// Running, or killed.
     Running,
-    /// Through the whole input.
+    /// Finished.
     Done,
-    /// By the person; the same command resumes.
+    /// Interrupted by the user; the same command resumes it.
     Interrupted,
-    /// By an error; the same command resumes.
+    /// Ended with an error; the same command resumes it.
     Failed,
 }
 
-/// How much was done.
+/// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounts {
-    /// Cases that were read.
+    /// Readable cases.
     pub cases: u64,
-    /// Cases that could not be.
+    /// Unreadable cases.
     pub unreadable: u64,
-    /// Responses that were left out of their cases, and lines of answers that no case missed.
+    /// Responses left out of their cases, and unusable answer lines that match no case.
     #[serde(default)]
     pub left_out: u64,
-    /// Records: pairs, cases without a pair to judge, and faults that cost neither.
+    /// All records: pairs, cases without a pair, and noted problems.
     pub records: u64,
     /// Records with a verdict.
     pub judged: u64,
-    /// Records without, by reason.
+    /// Unscored records by reason.
     pub unscored: BTreeMap<UnscoredReason, u64>,
-    /// Records of faults that cost no verdict.
+    /// Noted records.
     #[serde(default)]
     pub noted: u64,
-    /// Records whose verdict was reused from an earlier run.
+    /// Records with a verdict from an earlier run.
     pub reused: u64,
 }
 
 impl RunCounts {
-    /// Records without a verdict.
+    /// Number of unscored records.
     pub fn all_unscored(&self) -> u64 {
         self.unscored.values().sum()
     }
 
-    /// Records that have a verdict or lack one.
-    pub fn due(&self) -> u64 {
+    /// Number of judged and unscored records.
+    pub fn scorable(&self) -> u64 {
         self.judged + self.all_unscored()
     }
 
-    /// The percentage of verdicts that are lacking.
+    /// Percentage of unscored records.
     pub fn unscored_percent(&self) -> f64 {
-        100.0 * self.all_unscored() as f64 / self.due().max(1) as f64
+        100.0 * self.all_unscored() as f64 / self.scorable().max(1) as f64
     }
 }
 
 impl Manifest {
-    /// The version of this program.
+    /// Version of acem3.
     pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-    /// The version of the records' form.
+    /// Schema version of the records.
     pub const SCHEMA: u32 = SCHEMA;
 
-    /// The manifest of a run that begins now.
-    pub fn begin(source: SourceInfo, judge: &dyn Judge) -> Self {
+    /// Creates the manifest of a run that starts now.
+    pub fn start(source: SourceInfo, judge: &dyn Judge) -> Self {
         let provenance = judge.provenance();
         Self {
             schema: Self::SCHEMA,
@@ -169,8 +169,8 @@ impl Manifest {
         }
     }
 
-    /// Notes how the run ended after so many seconds: through its input, interrupted, or with an error.
-    pub fn end(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
+    /// Records how the run ended, and its duration in seconds.
+    pub fn finish(&mut self, outcome: &anyhow::Result<bool>, tally: &Tally, seconds: f64) {
         self.status = match outcome {
             Ok(true) => RunStatus::Done,
             Ok(false) => RunStatus::Interrupted,
@@ -193,25 +193,25 @@ impl Manifest {
         serde_json::from_slice(&bytes).with_context(place)
     }
 
-    /// Refuses a folder whose manifest is somebody else's file of that name.
+    /// Rejects a folder whose `run.json` is not a manifest of acem3.
     ///
     /// # Errors
-    /// A `run.json` that no run of this program wrote.
-    pub fn check_own(folder: &Path) -> anyhow::Result<()> {
+    /// The file exists and cannot be parsed as a manifest.
+    pub fn check_is_manifest(folder: &Path) -> anyhow::Result<()> {
         if !folder.join(MANIFEST).exists() {
             return Ok(());
         }
         let read = Self::read(folder).map(|_| ());
         read.with_context(|| {
             format!(
-                "{}: not the manifest of a run\n\
-                 hint: name another folder with --out, or move this file away",
+                "{}: not a run manifest of acem3\n\
+                 hint: use another folder with --out, or move this file",
                 folder.join(MANIFEST).display()
             )
         })
     }
 
-    /// Writes the manifest of a folder; a reader sees the old one or the new one, whole.
+    /// Writes the manifest atomically.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(MANIFEST);
         let fresh = path.with_extension("json.tmp");
@@ -226,14 +226,14 @@ impl Manifest {
         attempt().with_context(|| {
             let _ = fs::remove_file(&fresh);
             EngineFailure(format!(
-                "cannot write {}\nhint: make room or choose another --out; the same command resumes",
+                "cannot write {}\nhint: free disk space or use another --out; the same command resumes",
                 path.display()
             ))
         })
     }
 }
 
-/// What is different about the judge, as far as the manifest of the folder tells.
+/// Lists the differences between the provenance in a manifest and the current one, for a message.
 pub fn differences(folder: &Path, provenance: &Provenance) -> String {
     let Ok(manifest) = Manifest::read(folder) else {
         return String::new();
@@ -265,7 +265,7 @@ pub fn differences(folder: &Path, provenance: &Provenance) -> String {
     }
 }
 
-/// A value short enough for a message; hashes are told apart by their beginning.
+/// Shortens a value for a message.
 fn brief(value: &str) -> String {
     let mut text: String = value.chars().take(24).collect();
     if text.len() < value.len() {

@@ -1,7 +1,7 @@
-//! The run: cases in, pairs to the judge in batches, records out in the order of the input.
+//! A run: reads cases, judges their pairs in batches, and writes records in input order.
 //!
-//! At most one batch, and the records that wait for it, are in memory. A case that cannot be
-//! judged becomes a record that says why; only a judge that fails as a whole ends the run.
+//! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
+//! becomes an unscored record with the reason. Only a failure of the judge itself completes the run.
 
 pub mod journal;
 pub mod manifest;
@@ -30,10 +30,10 @@ use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use crate::judging::provenance::{judge_digest, pair_key};
 use crate::judging::run::journal::Journal;
-use crate::judging::run::pairs::{lost_pairs, pairs};
+use crate::judging::run::pairs::{select_lost_pairs, select_pairs};
 use crate::judging::run::pending::{PendingOutcome, PendingRecord, RecordBoundary};
 use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
-use crate::judging::run::superseded::ASIDE;
+use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::{Origin, Tally};
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::EngineFailure;
@@ -41,49 +41,49 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::printable;
 
-/// A batch is closed early when its images hold so many pixels, whatever its size.
+/// Maximum pixels per batch; a batch that exceeds it is judged early.
 const BATCH_PIXELS: u64 = 64 << 20;
-/// Records that wait for a batch, at most.
+/// Maximum number of pending records.
 const WINDOW: usize = 1024;
 
-/// How to run.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// Pairs per batch, at most.
+    /// Maximum pairs per batch.
     pub batch_size: usize,
-    /// Judge each model against this one, instead of all pairs.
+    /// Compare each model with this one only.
     pub baseline: Option<String>,
-    /// Stop after so many cases.
+    /// Maximum number of cases.
     pub limit: Option<u64>,
-    /// The folder from which files are named.
+    /// Base folder of the file names in records.
     pub root: PathBuf,
 }
 
-/// A run on its way.
+/// A run in progress.
 pub struct Run<'a> {
     judge: &'a mut dyn Judge,
     digest: Digest,
     journal: &'a mut Journal,
     images: ImageReader,
     progress: &'a mut Progress,
-    plan: RunConfig,
+    config: RunConfig,
     tally: Tally,
     window: VecDeque<PendingRecord>,
-    waiting: usize,
-    /// The size of the next batch. It grows from one to the planned size, so that the first
-    /// verdict is there soon.
-    size: usize,
-    pixels: u64,
+    pending_pairs: usize,
+    /// Size of the next batch. It doubles from one up to the configured size, so that the first
+    /// verdict arrives soon.
+    batch_size: usize,
+    batch_pixels: u64,
 }
 
 impl<'a> Run<'a> {
-    /// A run that writes into a journal.
+    /// Creates a run that writes to a journal.
     pub fn new(
         judge: &'a mut dyn Judge,
         journal: &'a mut Journal,
         images: ImageReader,
         progress: &'a mut Progress,
-        plan: RunConfig,
+        config: RunConfig,
     ) -> Self {
         let digest = judge_digest(&judge.provenance());
         Self {
@@ -92,34 +92,33 @@ impl<'a> Run<'a> {
             journal,
             images,
             progress,
-            plan,
+            config,
             tally: Tally::default(),
             window: VecDeque::new(),
-            waiting: 0,
-            size: 1,
-            pixels: 0,
+            pending_pairs: 0,
+            batch_size: 1,
+            batch_pixels: 0,
         }
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Judges all cases. Gives `false` if it was interrupted before the end.
+    /// Judges all cases. Returns `false` if it was interrupted.
     ///
     /// # Errors
     ///
-    /// A judge that fails as a whole, and a journal that cannot be written; what was judged before
-    /// is safe in both cases.
-    pub fn all(
+    /// The judge fails, or the journal cannot be written. Earlier verdicts are safe in both cases.
+    pub fn run(
         &mut self,
         cases: impl Iterator<Item = Result<Case, InputProblem>>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
-        let mut left = self.plan.limit;
+        let mut left = self.config.limit;
         for entry in cases {
-            // Responses that are left out of a case come before it and are none themselves.
+            // Problems of single responses come before their case and do not count as cases.
             let is_case = entry.as_ref().map_or_else(InputProblem::is_case, |_| true);
             match entry {
                 Ok(case) => self.case(&Arc::new(case), interrupt)?,
@@ -141,8 +140,8 @@ impl<'a> Run<'a> {
     }
 
     fn problem(&mut self, problem: &InputProblem) -> anyhow::Result<()> {
-        let file = relative(&problem.file, &self.plan.root);
-        let lost = lost_pairs(problem.pairs(), self.plan.baseline.as_deref());
+        let file = relative(&problem.file, &self.config.root);
+        let lost = select_lost_pairs(problem.pairs(), self.config.baseline.as_deref());
         let mut pairs: Vec<_> = lost.into_iter().map(Some).collect();
         if pairs.is_empty() {
             pairs.push(None);
@@ -155,19 +154,19 @@ impl<'a> Run<'a> {
         };
         for (i, pair) in pairs.into_iter().enumerate() {
             let subject = RecordSubject::of_problem(problem, pair, file.clone(), &self.digest);
-            let ends = (i == last).then_some(end);
-            let step = PendingOutcome::Ready(RecordOutcome::of_problem(problem), Origin::Input);
+            let completes = (i == last).then_some(end);
+            let outcome = PendingOutcome::Known(RecordOutcome::of_problem(problem), Origin::Input);
             self.push(PendingRecord {
                 subject,
-                step,
-                ends,
+                outcome,
+                completes,
             })?;
         }
         Ok(())
     }
 
     fn case(&mut self, case: &Arc<Case>, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let pairs = match pairs(case, self.plan.baseline.as_deref()) {
+        let pairs = match select_pairs(case, self.config.baseline.as_deref()) {
             Ok(pairs) => pairs,
             Err(message) => {
                 let subject = RecordSubject::of_case(case, &self.digest);
@@ -185,8 +184,8 @@ impl<'a> Run<'a> {
             if interrupt.requested() {
                 break;
             }
-            let ends = (i == last).then_some(RecordBoundary::Case);
-            self.pair(case, pair, image.as_ref(), ends)?;
+            let completes = (i == last).then_some(RecordBoundary::Case);
+            self.pair(case, pair, image.as_ref(), completes)?;
         }
         Ok(())
     }
@@ -196,18 +195,18 @@ impl<'a> Run<'a> {
         case: &Arc<Case>,
         pair: [usize; 2],
         image: Option<&Result<Arc<EncodedImage>, String>>,
-        ends: Option<RecordBoundary>,
+        completes: Option<RecordBoundary>,
     ) -> anyhow::Result<()> {
         let mut subject = RecordSubject::of_pair(case, pair, &self.digest);
         subject.image = case.image.as_ref().map(|source| ImageInfo {
             name: self.images.name(source),
             sha256: image.and_then(|image| Some(image.as_ref().ok()?.sha256)),
-            view: image.and_then(|image| self.shown(image.as_ref().ok()?)),
+            view: image.and_then(|image| self.dicom_view(image.as_ref().ok()?)),
         });
         let image = match image.map(Result::as_ref).transpose() {
             Ok(image) => image,
             Err(message) => {
-                return self.unscored(subject, UnscoredReason::Image, message.clone(), ends);
+                return self.unscored(subject, UnscoredReason::Image, message.clone(), completes);
             }
         };
         let mut job = PairJob {
@@ -218,31 +217,33 @@ impl<'a> Run<'a> {
         let seen = image.map(|image| image.key());
         let key = pair_key(&self.digest, job.question(), job.responses(), seen.as_ref());
         subject.key = Some(key);
-        if let Some(outcome) = self.journal.recall(&key)? {
-            let step = PendingOutcome::Ready(outcome, Origin::Earlier);
+        if let Some(outcome) = self.journal.lookup(&key)? {
+            let outcome = PendingOutcome::Known(outcome, Origin::Earlier);
             return self.push(PendingRecord {
                 subject,
-                step,
-                ends,
+                outcome,
+                completes,
             });
         }
-        self.tell_cut();
+        self.report_divergence();
         match image
             .map(|image| image.load(self.images.limits()))
             .transpose()
         {
             Ok(image) => job.image = image,
-            Err(message) => return self.unscored(subject, UnscoredReason::Image, message, ends),
+            Err(message) => {
+                return self.unscored(subject, UnscoredReason::Image, message, completes);
+            }
         }
         self.push(PendingRecord {
             subject,
-            step: PendingOutcome::Waits(job),
-            ends,
+            outcome: PendingOutcome::AwaitingJudge(job),
+            completes,
         })
     }
 
-    /// What of a DICOM image is looked at; it is decoded for this, and once.
-    fn shown(&self, image: &EncodedImage) -> Option<Shown> {
+    /// Decodes a DICOM image and returns the frame and window in use.
+    fn dicom_view(&self, image: &EncodedImage) -> Option<Shown> {
         let loaded = image.is_dicom().then(|| image.load(self.images.limits()))?;
         loaded.ok()?.decoded.shown().copied()
     }
@@ -252,28 +253,28 @@ impl<'a> Run<'a> {
         subject: RecordSubject,
         reason: UnscoredReason,
         message: String,
-        ends: Option<RecordBoundary>,
+        completes: Option<RecordBoundary>,
     ) -> anyhow::Result<()> {
         let outcome = RecordOutcome::Unscored(Unscored { reason, message });
         self.push(PendingRecord {
             subject,
-            step: PendingOutcome::Ready(outcome, Origin::Input),
-            ends,
+            outcome: PendingOutcome::Known(outcome, Origin::Input),
+            completes,
         })
     }
 
-    fn push(&mut self, slot: PendingRecord) -> anyhow::Result<()> {
-        if let PendingOutcome::Waits(job) = &slot.step {
-            self.waiting += 1;
-            self.pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
+    fn push(&mut self, pending: PendingRecord) -> anyhow::Result<()> {
+        if let PendingOutcome::AwaitingJudge(job) = &pending.outcome {
+            self.pending_pairs += 1;
+            self.batch_pixels += job.image.as_deref().map_or(0, LoadedImage::pixels);
         }
-        self.window.push_back(slot);
-        if self.waiting == 0 {
+        self.window.push_back(pending);
+        if self.pending_pairs == 0 {
             self.write_ready()?;
             self.progress.show(self.tally.progress());
             return Ok(());
         }
-        let full = self.waiting >= self.size || self.pixels >= BATCH_PIXELS;
+        let full = self.pending_pairs >= self.batch_size || self.batch_pixels >= BATCH_PIXELS;
         if full || self.window.len() >= WINDOW {
             self.flush()
         } else {
@@ -281,12 +282,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Judges what waits, and writes the whole window.
+    /// Judges the pending pairs and writes all pending records.
     fn flush(&mut self) -> anyhow::Result<()> {
         let jobs: Vec<PairJob> = (self.window.iter())
-            .filter_map(|slot| match &slot.step {
-                PendingOutcome::Waits(job) => Some(job.clone()),
-                PendingOutcome::Ready(..) => None,
+            .filter_map(|pending| match &pending.outcome {
+                PendingOutcome::AwaitingJudge(job) => Some(job.clone()),
+                PendingOutcome::Known(..) => None,
             })
             .collect();
         if !jobs.is_empty() {
@@ -294,7 +295,7 @@ impl<'a> Run<'a> {
                 let first = jobs.first().map_or("", |job| &job.case.id);
                 EngineFailure(format!(
                     "the judge failed at case `{first}` (batch of {})\n\
-                     hint: what was judged before is safe; the same command resumes",
+                     hint: finished verdicts are safe; run the same command again to resume",
                     jobs.len()
                 ))
             })?;
@@ -302,12 +303,12 @@ impl<'a> Run<'a> {
             let waiting = self
                 .window
                 .iter_mut()
-                .filter(|s| matches!(s.step, PendingOutcome::Waits(_)));
-            for (slot, outcome) in waiting.zip(&mut outcomes) {
-                slot.step = PendingOutcome::Ready(outcome, Origin::Judge);
+                .filter(|s| matches!(s.outcome, PendingOutcome::AwaitingJudge(_)));
+            for (pending, outcome) in waiting.zip(&mut outcomes) {
+                pending.outcome = PendingOutcome::Known(outcome, Origin::Judge);
             }
-            (self.waiting, self.pixels) = (0, 0);
-            self.size = (2 * self.size).min(self.plan.batch_size.max(1));
+            (self.pending_pairs, self.batch_pixels) = (0, 0);
+            self.batch_size = (2 * self.batch_size).min(self.config.batch_size.max(1));
         }
         self.write_ready()?;
         self.journal.sync()?;
@@ -319,48 +320,48 @@ impl<'a> Run<'a> {
         let results = self.judge.judge(jobs)?;
         ensure!(
             results.len() == jobs.len(),
-            "the judge gave {} results for {} pairs",
+            "the judge returned {} results for {} pairs",
             results.len(),
             jobs.len()
         );
         let outcome = |result: Result<_, Unscored>| match result {
-            Ok(verdict) => Ok(RecordOutcome::Judged(Box::new(RecordedVerdict::of(
-                &verdict,
-            )?))),
+            Ok(verdict) => Ok(RecordOutcome::Judged(Box::new(
+                RecordedVerdict::from_verdict(&verdict)?,
+            ))),
             Err(unscored) => Ok(RecordOutcome::Unscored(unscored)),
         };
         results.into_iter().map(outcome).collect()
     }
 
-    /// Writes the records at the head of the window that wait for nothing.
+    /// Writes the leading records that do not wait for the judge.
     fn write_ready(&mut self) -> anyhow::Result<()> {
-        while let Some(slot) = self.window.pop_front() {
-            let (outcome, origin) = match slot.step {
-                PendingOutcome::Ready(outcome, origin) => (outcome, origin),
-                PendingOutcome::Waits(_) => {
-                    self.window.push_front(slot);
+        while let Some(pending) = self.window.pop_front() {
+            let (outcome, origin) = match pending.outcome {
+                PendingOutcome::Known(outcome, origin) => (outcome, origin),
+                PendingOutcome::AwaitingJudge(_) => {
+                    self.window.push_front(pending);
                     break;
                 }
             };
-            let record = Record::new(slot.subject, outcome);
-            self.journal.put(&record)?;
-            self.tell_cut();
+            let record = Record::new(pending.subject, outcome);
+            self.journal.append(&record)?;
+            self.report_divergence();
             self.tally.add(&record, origin);
-            self.count_end(slot.ends);
+            self.count_end(pending.completes);
             match &record.outcome {
                 RecordOutcome::Judged(_) => {}
                 RecordOutcome::Unscored(unscored) => {
-                    self.tell("unscored", &record.subject, &unscored.message);
+                    self.report("unscored", &record.subject, &unscored.message);
                 }
-                RecordOutcome::Noted { message } => self.tell("noted", &record.subject, message),
+                RecordOutcome::Noted { message } => self.report("noted", &record.subject, message),
             }
         }
         Ok(())
     }
 
-    fn count_end(&mut self, ends: Option<RecordBoundary>) {
+    fn count_end(&mut self, completes: Option<RecordBoundary>) {
         let counts = &mut self.tally.counts;
-        match ends {
+        match completes {
             Some(RecordBoundary::Case) => counts.cases += 1,
             Some(RecordBoundary::Unreadable) => counts.unreadable += 1,
             Some(RecordBoundary::LeftOut) => counts.left_out += 1,
@@ -368,9 +369,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn tell(&self, what: &str, subject: &RecordSubject, message: &str) {
+    fn report(&self, what: &str, subject: &RecordSubject, message: &str) {
         let case = subject.case.as_deref().unwrap_or("without id");
-        // A case of two lines stays on one.
+        // Escape line breaks in ids.
         let case = printable(case);
         let first = message.lines().next().unwrap_or_default();
         let file = subject
@@ -383,11 +384,11 @@ impl<'a> Run<'a> {
         ));
     }
 
-    fn tell_cut(&mut self) {
-        if let Some(kept) = self.journal.take_cut() {
+    fn report_divergence(&mut self) {
+        if let Some(kept) = self.journal.take_divergence() {
             self.progress.note(&format!(
-                "after {kept} records the input, or what is asked of it, differs from that of the earlier \
-                 run; verdicts that fit are reused, and {ASIDE} keeps the others"
+                "the input or the settings differ from the earlier run after {kept} records; \
+                 matching verdicts are reused, the others are in {SUPERSEDED_FILE}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The output folder of a run: whether it holds records, and undoing a run that made none.
+//! The output folder of a run: whether it holds records, and undoing a run that created none.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ pub fn holds_records(folder: &Path) -> bool {
     fs::metadata(folder.join(RECORDS)).is_ok_and(|file| file.len() > 0)
 }
 
-/// Takes back what a run has made in a folder before it had a record, and the folder itself if it was
-/// made for it. What cannot be removed stays.
-pub fn abandon(folder: &Path, made: bool) {
+/// Removes the files of a run that wrote no record, and the folder if the run created it. Ignores files
+/// that cannot be removed.
+pub fn abandon(folder: &Path, created: bool) {
     for name in [RECORDS, MANIFEST] {
         let _ = fs::remove_file(folder.join(name));
     }
-    if made {
-        // Nobody can hold this lock: the folder is new, and its run has ended.
+    if created {
+        // No other process can hold this lock: the folder is new, and its run has ended.
         let _ = fs::remove_file(folder.join(FolderLock::FILE));
         let _ = fs::remove_dir(folder);
     }

@@ -1,22 +1,22 @@
-//! Which responses of a case are judged against which.
+//! Selects the pairs of responses of a case.
 
 use crate::data::cases::Case;
 
-/// What to do where the baseline is none of a case's models: a fault of the flag, not of the input.
+/// Hint if no case has a response of the baseline: the flag is wrong, not the input.
 pub const CHECK_BASELINE: &str = "check --baseline";
 
-/// The pairs of a case: each response with each later one, or, with a baseline, each of the other
-/// models' responses (first) with each of the baseline's (second).
+/// Returns the pairs of a case: each response with each later one; or, with a baseline, each response of
+/// another model (first) with each response of the baseline (second).
 ///
 /// # Errors
 ///
-/// Why there is no pair.
-pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
+/// The reason if there is no pair.
+pub fn select_pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, String> {
     let n = case.responses.len();
     if n < 2 {
         return Err(format!(
             "expected at least two responses, got {n}\n\
-             hint: add another model's with --answers, or the reference with --with-reference"
+             hint: add the answers of another model with --answers, or the reference with --with-reference"
         ));
     }
     let Some(baseline) = baseline else {
@@ -24,18 +24,18 @@ pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, Str
             .flat_map(|i| (i + 1..n).map(move |j| [i, j]))
             .collect());
     };
-    let is_base = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
-    let (base, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_base);
+    let is_baseline = |i: &usize| case.responses.get(*i).is_some_and(|r| r.model == baseline);
+    let (base, others): (Vec<usize>, Vec<usize>) = (0..n).partition(is_baseline);
     if base.is_empty() {
         let models: Vec<_> = case.responses.iter().map(|r| r.model.as_str()).collect();
         return Err(format!(
-            "no response of the baseline {baseline}, only of {}\nhint: {CHECK_BASELINE}",
+            "no response of the baseline {baseline}, found {}\nhint: {CHECK_BASELINE}",
             models.join(", ")
         ));
     }
     if others.is_empty() {
         return Err(format!(
-            "only responses of the baseline {baseline}, none to compare"
+            "all responses are of the baseline {baseline}, expected another model"
         ));
     }
     let base = &base;
@@ -45,8 +45,8 @@ pub fn pairs(case: &Case, baseline: Option<&str>) -> Result<Vec<[usize; 2]>, Str
         .collect())
 }
 
-/// Those of the lost pairs that would have been judged, the baseline second.
-pub fn lost_pairs(lost: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
+/// Returns the lost pairs that would have been judged, with the baseline second.
+pub fn select_lost_pairs(lost: Vec<[String; 2]>, baseline: Option<&str>) -> Vec<[String; 2]> {
     let Some(baseline) = baseline else {
         return lost;
     };
@@ -84,33 +84,37 @@ mod tests {
     }
 
     #[test]
-    fn all_pairs_or_each_against_the_baseline() {
+    fn selects_all_pairs_or_pairs_with_the_baseline() {
         let three = case(&["a", "b", "c"]);
-        assert_eq!(pairs(&three, None), Ok(vec![[0, 1], [0, 2], [1, 2]]));
-        assert_eq!(pairs(&three, Some("b")), Ok(vec![[0, 1], [2, 1]]));
+        assert_eq!(select_pairs(&three, None), Ok(vec![[0, 1], [0, 2], [1, 2]]));
+        assert_eq!(select_pairs(&three, Some("b")), Ok(vec![[0, 1], [2, 1]]));
     }
 
     #[test]
-    fn lost_pairs_are_those_that_would_have_been_judged() {
+    fn baseline_filters_lost_pairs() {
         let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
         let lost = vec![pair("a", "b"), pair("a", "c"), pair("b", "c")];
-        assert_eq!(lost_pairs(lost.clone(), None), lost);
+        assert_eq!(select_lost_pairs(lost.clone(), None), lost);
         let with_base = [pair("a", "b"), pair("c", "b")];
-        assert_eq!(lost_pairs(lost, Some("b")), with_base);
+        assert_eq!(select_lost_pairs(lost, Some("b")), with_base);
     }
 
     #[test]
-    fn a_case_without_a_pair_says_why() {
-        assert!(pairs(&case(&["a"]), None).unwrap_err().contains("got 1"));
+    fn case_without_a_pair_is_an_error() {
         assert!(
-            pairs(&case(&["a", "b"]), Some("x"))
+            select_pairs(&case(&["a"]), None)
                 .unwrap_err()
-                .contains("only of a, b")
+                .contains("got 1")
         );
         assert!(
-            pairs(&case(&["a", "a"]), Some("a"))
+            select_pairs(&case(&["a", "b"]), Some("x"))
                 .unwrap_err()
-                .contains("none to compare")
+                .contains("found a, b")
+        );
+        assert!(
+            select_pairs(&case(&["a", "a"]), Some("a"))
+                .unwrap_err()
+                .contains("expected another model")
         );
     }
 }

@@ -1,29 +1,32 @@
-//! What stands in a run's window: records in the order of the input, some of which wait for the judge.
+//! Records of a run in input order, some of which wait for the judge.
 
 use super::record::{RecordOutcome, RecordSubject};
 use super::tally::Origin;
 use crate::judging::judge::PairJob;
 
-/// A record to be: its place in the order is fixed, its outcome may have to wait for the judge.
+/// A record whose position is fixed, but whose outcome may have to wait for the judge.
 pub(super) struct PendingRecord {
     pub(super) subject: RecordSubject,
-    pub(super) step: PendingOutcome,
-    /// What the last record of something ends.
-    pub(super) ends: Option<RecordBoundary>,
+    pub(super) outcome: PendingOutcome,
+    /// Set on the last record of a case or problem.
+    pub(super) completes: Option<RecordBoundary>,
 }
 
-/// What a record ends.
+/// The input item that a record completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordBoundary {
     /// A case.
     Case,
     /// A case that could not be read.
     Unreadable,
-    /// What was left out of a case.
+    /// A response or line that was left out.
     LeftOut,
 }
 
+/// The outcome of a pending record.
 pub(super) enum PendingOutcome {
-    Ready(RecordOutcome, Origin),
-    Waits(PairJob),
+    /// Known, with its origin.
+    Known(RecordOutcome, Origin),
+    /// Not judged yet.
+    AwaitingJudge(PairJob),
 }

@@ -1,4 +1,4 @@
-//! The records that were there before, compared line by line with those the input asks for.
+//! Line-by-line comparison of existing records with those of the current input.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,21 +6,21 @@ use std::path::Path;
 
 use crate::judging::run::record::Record;
 
-/// The records that are there already, as far as they have been compared.
+/// Read position in the existing records.
 #[derive(Debug)]
 pub struct Replay {
     /// The file.
     pub reader: BufReader<File>,
-    /// Where `line` starts, in bytes.
+    /// Byte offset of `line`.
     pub offset: u64,
-    /// The next line with its break; empty at the end of the file.
+    /// The next line including its line break; empty at the end of the file.
     pub line: Vec<u8>,
-    /// How many lines were kept.
+    /// Number of lines kept.
     pub kept: u64,
 }
 
 impl Replay {
-    /// The first line of a file.
+    /// Opens a file and reads its first line.
     pub fn open(path: &Path) -> io::Result<Self> {
         let reader = BufReader::new(File::open(path)?);
         let mut replay = Self {
@@ -40,14 +40,14 @@ impl Replay {
         Ok(())
     }
 
-    /// Goes on to the next line.
+    /// Keeps the current line and reads the next one.
     pub fn keep(&mut self) -> io::Result<()> {
         self.offset += self.line.len() as u64;
         self.kept += 1;
         self.read()
     }
 
-    /// The record in the line, if it is one.
+    /// Parses the current line as a record.
     pub fn record(&self) -> Option<Record> {
         serde_json::from_slice(&self.line).ok()
     }

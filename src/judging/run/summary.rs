@@ -165,7 +165,7 @@ impl Summary {
             .map(|(reason, n)| format!("{} {n}", reason_name(*reason)))
             .collect();
         let percent = self.counts.unscored_percent();
-        let records = self.counts.due();
+        let records = self.counts.scorable();
         format!(
             "unscored  {all} of {records} ({percent:.1} %): {}",
             reasons.join(", ")

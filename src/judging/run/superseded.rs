@@ -1,9 +1,8 @@
-//! `records.aside.jsonl`: verdicts that the present input does not ask for, or not in this place.
+//! `records.aside.jsonl`: superseded records, which the current input does not need or needs elsewhere.
 //!
-//! When cases were inserted, removed or changed, the records after that point leave the journal
-//! and wait here. Those whose key is asked for go back; the others stay for a later run. No
-//! verdict is ever deleted. The index of this file is the only thing a run holds in memory per
-//! record (about 60 bytes), and only in this unusual case.
+//! If cases were inserted, removed or changed, the journal moves the records after that point to this
+//! file. A run reuses those whose key it needs and keeps the others for later runs. No verdict is ever deleted.
+//! The index needs about 60 bytes of memory per record.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,10 +14,10 @@ use anyhow::Context;
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::digest::Digest;
 
-/// The name of the file of verdicts set aside in the folder of a run.
-pub const ASIDE: &str = "records.aside.jsonl";
+/// File name of the superseded records in the output folder.
+pub const SUPERSEDED_FILE: &str = "records.aside.jsonl";
 
-/// The verdicts that were set aside, by key.
+/// Superseded records, indexed by key.
 #[derive(Debug)]
 pub struct SupersededRecords {
     path: PathBuf,
@@ -30,60 +29,60 @@ pub struct SupersededRecords {
 struct SupersededEntry {
     offset: u64,
     length: u64,
-    /// True once the journal has a record of this key.
+    /// Whether the journal has a record with this key.
     used: bool,
 }
 
 impl SupersededRecords {
-    /// Opens what was set aside in a folder, if anything was.
+    /// Opens the superseded records of a folder, if there are any.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
-        let path = folder.join(ASIDE);
-        let mut aside = Self {
+        let path = folder.join(SUPERSEDED_FILE);
+        let mut superseded = Self {
             path,
             file: None,
             index: HashMap::new(),
         };
-        if aside.path.exists() {
-            aside.load()?;
+        if superseded.path.exists() {
+            superseded.load()?;
         }
-        Ok(aside)
+        Ok(superseded)
     }
 
-    /// How many verdicts are set aside and not used.
+    /// Number of unused verdicts.
     pub fn len(&self) -> usize {
-        self.index.values().filter(|slot| !slot.used).count()
+        self.index.values().filter(|entry| !entry.used).count()
     }
 
-    /// True if nothing is set aside.
+    /// True if there is no unused verdict.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Notes that the journal has a record of this key.
-    pub fn used(&mut self, key: &Digest) {
-        if let Some(slot) = self.index.get_mut(key) {
-            slot.used = true;
+    /// Marks a key as present in the journal.
+    pub fn mark_used(&mut self, key: &Digest) {
+        if let Some(entry) = self.index.get_mut(key) {
+            entry.used = true;
         }
     }
 
-    /// The outcome of a key, if it was set aside.
-    pub fn recall(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
-        let (Some(slot), Some(file)) = (self.index.get_mut(key), &mut self.file) else {
+    /// Returns the outcome of a key and marks it as used.
+    pub fn lookup(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
+        let (Some(entry), Some(file)) = (self.index.get_mut(key), &mut self.file) else {
             return Ok(None);
         };
         let mut line = Vec::new();
-        let read = file.seek(SeekFrom::Start(slot.offset));
-        read.and_then(|_| Read::by_ref(file).take(slot.length).read_to_end(&mut line))
+        let read = file.seek(SeekFrom::Start(entry.offset));
+        read.and_then(|_| Read::by_ref(file).take(entry.length).read_to_end(&mut line))
             .with_context(|| format!("cannot read {}", self.path.display()))?;
-        slot.used = true;
+        entry.used = true;
         Ok(serde_json::from_slice::<Record>(&line)
             .ok()
             .map(|record| record.outcome))
     }
 
-    /// Adds all lines of a reader to what is set aside. What holds no verdict of the judge is left
-    /// out (it is found again at no cost), but a line that is no record is kept.
-    pub fn take_in(&mut self, reader: &mut impl BufRead) -> anyhow::Result<()> {
+    /// Adds all lines of a reader. Skips records without a verdict of the judge, which cost nothing to
+    /// reproduce. Keeps lines that are not records.
+    pub fn import(&mut self, reader: &mut impl BufRead) -> anyhow::Result<()> {
         let old = self
             .path
             .exists()
@@ -104,14 +103,14 @@ impl SupersededRecords {
         self.load()
     }
 
-    /// Leaves only what the journal does not have.
-    pub fn settle(&mut self) -> anyhow::Result<()> {
+    /// Removes the records that the journal has.
+    pub fn retain_unused(&mut self) -> anyhow::Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());
         };
         file.rewind()
             .with_context(|| format!("cannot read {}", self.path.display()))?;
-        if self.index.values().any(|slot| slot.used) {
+        if self.index.values().any(|entry| entry.used) {
             let index = std::mem::take(&mut self.index);
             let mut left = 0_u64;
             self.replace(|out| {
@@ -121,7 +120,7 @@ impl SupersededRecords {
                         .and_then(|r| r.subject.key);
                     if key
                         .and_then(|key| index.get(&key))
-                        .is_some_and(|slot| slot.used)
+                        .is_some_and(|entry| entry.used)
                     {
                         return Ok(());
                     }
@@ -138,7 +137,7 @@ impl SupersededRecords {
         self.load()
     }
 
-    /// Writes the file anew beside the old one, which is replaced at once or not at all.
+    /// Replaces the file atomically.
     fn replace(
         &self,
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
@@ -158,13 +157,13 @@ impl SupersededRecords {
         let used: Vec<Digest> = self
             .index
             .drain()
-            .filter(|(_, slot)| slot.used)
+            .filter(|(_, entry)| entry.used)
             .map(|(key, _)| key)
             .collect();
         let mut attempt = || -> std::io::Result<()> {
             let file = File::open(&self.path)?;
             each_line(&mut BufReader::new(&file), |line, offset| {
-                let slot = SupersededEntry {
+                let entry = SupersededEntry {
                     offset,
                     length: line.len() as u64,
                     used: false,
@@ -174,7 +173,7 @@ impl SupersededRecords {
                     .filter(Record::is_settled)
                     .and_then(|r| r.subject.key)
                 {
-                    self.index.entry(key).or_insert(slot);
+                    self.index.entry(key).or_insert(entry);
                 }
                 Ok(())
             })?;
@@ -183,13 +182,13 @@ impl SupersededRecords {
         };
         attempt().with_context(|| format!("cannot read {}", self.path.display()))?;
         for key in &used {
-            self.used(key);
+            self.mark_used(key);
         }
         Ok(())
     }
 }
 
-/// Calls a function with each line and its offset; a line keeps its break.
+/// Calls a function with each line, including its line break, and its offset.
 fn each_line(
     reader: &mut impl BufRead,
     mut each: impl FnMut(&[u8], u64) -> std::io::Result<()>,

@@ -1,4 +1,4 @@
-//! What a run counts as its records go by: nothing that grows with their number.
+//! Counts and sums of a run, in constant memory.
 
 use crate::support::terminal::progress::ProgressCounts;
 use std::collections::BTreeMap;
@@ -13,49 +13,49 @@ use crate::judging::run::unscored_causes::Causes;
 /// The counts and sums of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How much was done.
+    /// Counts for the manifest.
     pub counts: RunCounts,
-    /// What each model got.
+    /// Sums per model.
     pub models: BTreeMap<String, ModelTally>,
-    /// Pairs that were judged in both orders.
+    /// Pairs judged in both presentation orders.
     pub both_orders: u64,
-    /// Those whose orders disagree.
+    /// Pairs whose preferred response changes with the order.
     pub flipped: u64,
-    /// Verdicts that the judge gave now.
+    /// Verdicts of this run, without reused ones.
     pub fresh: u64,
-    /// Why records have no verdict.
+    /// Causes of unscored records.
     pub causes: Causes,
 }
 
-/// Where an outcome came from.
+/// Origin of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From the input: there was nothing to judge.
+    /// The input: there was no pair to judge.
     Input,
-    /// From an earlier run.
+    /// An earlier run.
     Earlier,
-    /// From the judge.
+    /// The judge.
     Judge,
 }
 
-/// What one model got.
+/// Counts and sums of one model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelTally {
-    /// Pairs it was in.
+    /// Pairs with this model.
     pub pairs: u64,
-    /// Those with a verdict.
+    /// Pairs with a verdict.
     pub judged: u64,
-    /// The sum of its combined final scores.
+    /// Sum of the combined final scores.
     pub scores: f64,
-    /// The sum of its combined expected final scores.
+    /// Sum of the combined expected final scores.
     pub expected: f64,
-    /// The sums of its aspect scores, in the order of [`Aspect::ALL`].
+    /// Sums of the aspect scores, in the order of [`Aspect::ALL`].
     pub aspects: [f64; 3],
-    /// Pairs in which it was better.
+    /// Pairs that it won.
     pub wins: u64,
-    /// Pairs in which both were equal.
+    /// Ties.
     pub ties: u64,
-    /// Pairs in which it was worse.
+    /// Pairs that it lost.
     pub losses: u64,
 }
 
@@ -87,7 +87,7 @@ impl Tally {
             }
             RecordOutcome::Noted { .. } => self.counts.noted += 1,
         }
-        // A case that is lost lowers the coverage of its models.
+        // An unreadable case lowers the coverage of its models.
         for name in &record.subject.models {
             self.models.entry(name.clone()).or_default().pairs += 1;
         }
@@ -113,8 +113,8 @@ impl ModelTally {
             *sum += judgement.aspects.get(&aspect).map_or(0.0, |pair| pair[r]);
         }
         match (judgement.order, r) {
-            (PairOrder::Equal, _) => self.ties += 1,
-            (PairOrder::Greater, 0) | (PairOrder::Less, 1) => self.wins += 1,
+            (PairOrder::Tie, _) => self.ties += 1,
+            (PairOrder::FirstBetter, 0) | (PairOrder::SecondBetter, 1) => self.wins += 1,
             _ => self.losses += 1,
         }
     }

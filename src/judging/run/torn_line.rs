@@ -1,10 +1,10 @@
-//! The end of a file that was being appended to when its writer was killed.
+//! Removes the incomplete last line that a killed writer leaves.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Cuts an unfinished last line off, and gives the number of its bytes.
-pub fn cut(file: &mut File) -> io::Result<u64> {
+/// Truncates an incomplete last line and returns its length in bytes.
+pub fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     const BLOCK: u64 = 1 << 16;
     let length = file.metadata()?.len();
     let mut end = length;
@@ -33,9 +33,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_stay() {
+    fn complete_lines_are_kept() {
         let long = "x".repeat(200_000);
-        for (text, whole) in [
+        for (text, kept) in [
             (String::new(), 0),
             ("a\nb\n".to_owned(), 4),
             ("a\nb".to_owned(), 2),
@@ -45,8 +45,11 @@ mod tests {
         ] {
             let mut file = tempfile::tempfile().unwrap();
             io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-            assert_eq!(cut(&mut file).unwrap(), (text.len() - whole) as u64);
-            assert_eq!(file.metadata().unwrap().len(), whole as u64);
+            assert_eq!(
+                truncate_torn_line(&mut file).unwrap(),
+                (text.len() - kept) as u64
+            );
+            assert_eq!(file.metadata().unwrap().len(), kept as u64);
         }
     }
 }

@@ -48,7 +48,7 @@ impl AdviceLog {
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         let mut file = options.open(path).with_context(place)?;
-        torn_line::cut(&mut file).with_context(place)?;
+        torn_line::truncate_torn_line(&mut file).with_context(place)?;
         let text = std::fs::read_to_string(path).with_context(place)?;
         let mut known = HashMap::new();
         for (number, line) in text.lines().enumerate() {

@@ -118,7 +118,7 @@ impl Adviser {
                 let verdicts = judge.judge(&jobs).context("the second judge failed")?;
                 let suggestion = |verdict: Result<_, crate::judging::judge::Unscored>| match verdict
                 {
-                    Ok(verdict) => RecordedVerdict::of(&verdict).map(Ok),
+                    Ok(verdict) => RecordedVerdict::from_verdict(&verdict).map(Ok),
                     Err(unscored) => Ok(Err(unscored.message)),
                 };
                 verdicts.into_iter().map(suggestion).collect()

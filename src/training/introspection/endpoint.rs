@@ -67,7 +67,7 @@ impl Endpoint {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
-        RecordedVerdict::of(&Verdict { orders }).map(Ok)
+        RecordedVerdict::from_verdict(&Verdict { orders }).map(Ok)
     }
 
     fn order(

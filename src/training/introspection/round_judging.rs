@@ -18,7 +18,7 @@ use crate::judging::judge::{Judge as _, PairJob};
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, SourceInfo};
-use crate::judging::run::pairs::pairs;
+use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::{Run, RunConfig};
 use crate::support::device::Placement;
 use crate::support::files::folder::make;
@@ -66,7 +66,7 @@ impl RoundJudging<'_> {
         let files = PanelFiles::Folder(self.panel.to_owned());
         let mut judge = PanelJudge::open(&files, self.place, Downloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
-        let mut manifest = Manifest::begin(SourceInfo::of(self.path, source.kind), &judge);
+        let mut manifest = Manifest::start(SourceInfo::new(self.path, source.kind), &judge);
         manifest.write(self.out)?;
         let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
         let plan = RunConfig {
@@ -78,10 +78,10 @@ impl RoundJudging<'_> {
         let images = ImageReader::new(plan.root.clone(), Limits::default());
         let images = images.viewed(self.cases.view.clone());
         let mut run = Run::new(&mut judge, &mut journal, images, &mut progress, plan);
-        let outcome = run.all(&mut source, self.interrupt);
+        let outcome = run.run(&mut source, self.interrupt);
         let tally = run.tally().clone();
         progress.end();
-        manifest.end(&outcome, &tally, begun.elapsed().as_secs_f64());
+        manifest.finish(&outcome, &tally, begun.elapsed().as_secs_f64());
         manifest.write(self.out)?;
         if !outcome? {
             return Ok(None);
@@ -122,7 +122,7 @@ impl<'a> MisjudgedPairs<'a> {
             };
             let Ok(case) = entry else { continue };
             let case = Arc::new(case);
-            for pair in pairs(&case, None).unwrap_or_default() {
+            for pair in select_pairs(&case, None).unwrap_or_default() {
                 let mut doubt = MisjudgedPair {
                     job: PairJob {
                         case: Arc::clone(&case),

@@ -24,7 +24,7 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     if counts.records == 0 {
         bail!("{path}: there is no case in it\nhint: `acem3 judge --help` shows what is read");
     }
-    let (records, first) = match tally.causes.commonest() {
+    let (records, first) = match tally.causes.most_common() {
         Some(cause) => (cause.records, cause.first.as_str()),
         None => (0, ""),
     };
@@ -37,14 +37,14 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
             args.source.typed()
         )
     };
-    let reason = if records == counts.due() {
+    let reason = if records == counts.scorable() {
         anyhow::Error::msg(reason.to_owned())
     } else {
         anyhow::Error::msg(format!("of {records} of them: {reason}"))
     };
     Err(reason.context(format!(
         "{path}: none of {} could be judged\n{}{check}",
-        plural(counts.due(), "record"),
+        plural(counts.scorable(), "record"),
         if hint.is_empty() {
             String::new()
         } else {

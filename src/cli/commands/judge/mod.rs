@@ -21,7 +21,7 @@ use crate::judging::run::journal::Journal;
 use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::output::{abandon, holds_records};
 use crate::judging::run::summary::Summary;
-use crate::judging::run::superseded::ASIDE;
+use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
 use crate::support::files::folder::{make, unused};
@@ -34,7 +34,7 @@ use crate::support::text::plural;
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let source = cases::open(&args.source.path, &args.source.options(2))?;
     let there = args.out.exists();
-    Manifest::check_own(&args.out)?;
+    Manifest::check_is_manifest(&args.out)?;
     make_folder(args)?;
     let loaded = load_judge(&args.seat, verbosity);
     if loaded.is_err() && !there {
@@ -43,8 +43,8 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     }
     let (judge, hub) = loaded?;
     let journal = Journal::open(&args.out, &judge.provenance())?;
-    let mut manifest = Manifest::begin(
-        SourceInfo::of(&args.source.path, source.kind),
+    let mut manifest = Manifest::start(
+        SourceInfo::new(&args.source.path, source.kind),
         judge.as_ref(),
     );
     manifest.hub = hub;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         .total
         .map(|n| args.limit.map_or(n, |limit| n.min(limit)));
     let progress = Progress::new(args.progress, verbosity, total);
-    if journal.torn() > 0 {
+    if journal.dropped_bytes() > 0 {
         progress.note("the last record was torn by an earlier end of the program; it is made anew");
     }
     let sitting = JudgeRun {
@@ -86,7 +86,7 @@ impl JudgeRun<'_> {
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
-        self.manifest.end(&outcome, &tally, seconds);
+        self.manifest.finish(&outcome, &tally, seconds);
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !holds_records(&args.out) {
             // What failed before its first record is no run to resume, and would look like one.
@@ -135,7 +135,7 @@ impl JudgeRun<'_> {
             &mut self.progress,
             plan,
         );
-        let outcome = run.all(&mut self.source, &interrupt);
+        let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
         self.progress.end();
         let outcome = match outcome {
@@ -152,10 +152,10 @@ impl JudgeRun<'_> {
         let fresh = plural(tally.fresh, "new verdict");
         self.progress
             .note(&format!("{fresh} in {}", duration(seconds)));
-        if self.journal.set_aside() > 0 {
-            let aside = plural(self.journal.set_aside() as u64, "earlier verdict");
+        if self.journal.superseded() > 0 {
+            let aside = plural(self.journal.superseded() as u64, "earlier verdict");
             self.progress.note(&format!(
-                "{aside} that the input does not ask for: see {ASIDE}"
+                "{aside} that the input does not ask for: see {SUPERSEDED_FILE}"
             ));
         }
     }
