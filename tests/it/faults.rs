@@ -223,7 +223,8 @@ fn nothing_judged_says_the_first_reason_and_is_not_done() {
     let folder = Folder::of(2);
     let said = folder.judge("out", &["--baseline", "nomodel"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    let reason = "because: no response of the baseline nomodel, found alpha, beta\nhint: check --baseline\n";
+    let reason =
+        "because: no response of the baseline nomodel, found alpha, beta\nhint: check --baseline\n";
     assert!(said.err.contains(reason), "{}", said.err);
     let manifest = folder.manifest("out");
     assert_eq!(manifest["status"], "failed");

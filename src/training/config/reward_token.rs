@@ -1,7 +1,7 @@
 //! Reward tokens and their role in a stage.
 
 /// The reward tokens of ACE-M³ (§3.4): before a chosen evaluation and before a rejected one.
-pub const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];
+pub(crate) const REWARD_TOKENS: [&str; 2] = ["[Good]", "[Bad]"];
 
 /// Role of the reward token before an evaluation in preference training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
