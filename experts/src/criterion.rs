@@ -3,6 +3,9 @@
 //! Their names are fixed by the papers and by the record format. What a score *means* is data:
 //! see [`crate::rubric`].
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// What one branch expert looks at.
@@ -140,5 +143,27 @@ impl Criterion {
             | Self::RelevanceToCondition
             | Self::AddressingMultipleConcerns => Aspect::PatientRelevance,
         }
+    }
+}
+
+/// The names in records, so that the schema of a map lists its keys.
+impl JsonSchema for Aspect {
+    fn schema_name() -> Cow<'static, str> {
+        "Aspect".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::key) })
+    }
+}
+
+/// The names in records, so that the schema of a map lists its keys.
+impl JsonSchema for Criterion {
+    fn schema_name() -> Cow<'static, str> {
+        "Criterion".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::key) })
     }
 }

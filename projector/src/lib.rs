@@ -8,6 +8,6 @@ mod pack;
 mod projector;
 mod splice;
 
-pub use pack::pack;
+pub use pack::{TileLayout, pack};
 pub use projector::{Projector, ProjectorConfig, ProjectorKind};
 pub use splice::{Segment, Spliced, splice};

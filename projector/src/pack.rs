@@ -1,32 +1,41 @@
-//! Image tokens of a large image: the whole in small, then its tiles laid together row by row
+//! Image tokens of a large image: the downscaled whole, then its tiles row by row
 //! (`pack_image_features` in transformers' `modeling_llava_next.py`).
 
 use std::ops::Range;
 
 use candle::{Result, Tensor, bail};
 
-/// Lays the tokens of tiles together: first those of the whole image, then, row by row over all tiles, those
-/// that are kept, each row ending with the token `newline`.
-///
-/// `grid`: rows and columns of tiles. `kept`: which rows and columns of tokens of all tiles together show the
-/// image and not what it was padded with.
+/// How the tiles of an image are arranged, and which of their tokens show the image rather than padding.
+#[derive(Clone, Debug)]
+pub struct TileLayout {
+    /// Rows of tiles.
+    pub rows: usize,
+    /// Columns of tiles.
+    pub columns: usize,
+    /// Token rows without padding, counted over all tiles.
+    pub token_rows: Range<usize>,
+    /// Token columns without padding, counted over all tiles.
+    pub token_columns: Range<usize>,
+}
+
+/// Packs the tokens of an image and its tiles into one sequence: first the tokens of the whole image, then the unpadded
+/// tokens of all tiles, row by row, each row followed by the token `newline`.
 ///
 /// # Shapes
-/// `(1 + rows · columns, g², c)`, the whole image first, and `(c)` to `(g² + h · (w + 1), c)`, with `h` rows
-/// and `w` columns kept.
-pub fn pack(
-    tokens: &Tensor,
-    (rows, columns): (usize, usize),
-    (down, across): (Range<usize>, Range<usize>),
-    newline: &Tensor,
-) -> Result<Tensor> {
+/// `tokens` (1 + rows · columns, g², c) with the whole image first, `newline` (c) → (g² + h · (w + 1), c), where h and w
+/// are the numbers of unpadded token rows and columns.
+pub fn pack(tokens: &Tensor, layout: &TileLayout, newline: &Tensor) -> Result<Tensor> {
+    let TileLayout { rows, columns, .. } = *layout;
+    let (down, across) = (&layout.token_rows, &layout.token_columns);
     let (n, p, c) = tokens.dims3()?;
     let g = p.isqrt();
     if g * g != p || n != 1 + rows * columns {
-        bail!("{n} x {p} tokens are not those of an image and {rows} x {columns} square tiles");
+        bail!("{n} x {p} tokens do not fit an image and {rows} x {columns} square tiles");
     }
     if down.end > rows * g || across.end > columns * g {
-        bail!("rows {down:?} and columns {across:?} of {rows} x {columns} tiles of {g} x {g}");
+        bail!(
+            "token rows {down:?} and columns {across:?} exceed {rows} x {columns} tiles of {g} x {g} tokens"
+        );
     }
     let whole = tokens.get(0)?;
     if down.is_empty() {
@@ -50,12 +59,18 @@ mod tests {
     use candle::Device;
 
     #[test]
-    fn tiles_are_laid_in_rows_that_end() -> Result<()> {
-        // A whole and one row of two tiles, 2 x 2 tokens each: 0 to 11 from left to right, tile by tile.
+    fn token_rows_of_tiles_end_with_newlines() -> Result<()> {
+        // The whole image and one row of two tiles with 2 x 2 tokens each, numbered 0 to 11.
         let tokens = Tensor::arange(0f32, 12.0, &Device::Cpu)?.reshape((3, 4, 1))?;
         let newline = Tensor::new(&[-1f32], &Device::Cpu)?;
-        let packed = |down, across| {
-            let packed = pack(&tokens, (1, 2), (down, across), &newline)?;
+        let layout = |rows, token_rows, token_columns| TileLayout {
+            rows,
+            columns: 2,
+            token_rows,
+            token_columns,
+        };
+        let packed = |token_rows, token_columns| {
+            let packed = pack(&tokens, &layout(1, token_rows, token_columns), &newline)?;
             packed.flatten_all()?.to_vec1::<f32>()
         };
         let all = [
@@ -65,7 +80,7 @@ mod tests {
         assert_eq!(packed(1..2, 1..3)?, [0.0, 1.0, 2.0, 3.0, 7.0, 10.0, -1.0]);
         assert_eq!(packed(1..1, 0..4)?, [0.0, 1.0, 2.0, 3.0]);
         assert!(packed(0..3, 0..4).is_err());
-        assert!(pack(&tokens, (2, 2), (0..2, 0..2), &newline).is_err());
+        assert!(pack(&tokens, &layout(2, 0..2, 0..2), &newline).is_err());
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The learned map from vision features to the language model's space
 //! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one).
 
-use acem3_vision::ops::product;
+use acem3_kernels::matmul_transposed;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
@@ -60,8 +60,9 @@ impl Projector {
     /// `(b, p, c_v)` to `(b, p, c)`.
     pub fn forward(&self, features: &Tensor) -> Result<Tensor> {
         let (b, p, c_v) = features.dims3()?;
-        let affine =
-            |x: &Tensor, (weight, bias): &(Tensor, Tensor)| product(x, weight)?.broadcast_add(bias);
+        let affine = |x: &Tensor, (weight, bias): &(Tensor, Tensor)| {
+            matmul_transposed(x, weight)?.broadcast_add(bias)
+        };
         let mut x = affine(&features.reshape((b * p, c_v))?, &self.first)?;
         if let Some(second) = &self.second {
             x = affine(&x.gelu_erf()?, second)?;

@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod audit;
 pub mod calibration;
+pub(crate) mod caption;
 pub mod metrics;
 pub mod ranking;
 pub mod report;

@@ -5,6 +5,7 @@ pub mod device;
 pub mod digest;
 pub(crate) mod escape;
 pub mod files;
+pub mod tables;
 pub mod terminal;
 pub mod text;
 pub mod threads;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use acem3_experts::decoder::{Head, KvCache, Row, Sight, Trunk};
-use acem3_experts::ops::{Visibility, linear};
+use acem3_experts::ops::Visibility;
+use acem3_kernels::linear;
 use candle::{Device, Tensor};
 
 use crate::tiny;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use acem3_experts::decoder::{DecoderConfig, Head, KvCache, Row, Sight, Trunk};
-use acem3_experts::ops::{Visibility, cross_entropy, rms_norm};
+use acem3_experts::ops::{Visibility, rms_norm};
 use acem3_experts::train::Parameters;
+use acem3_kernels::cross_entropy;
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use candle::backprop::GradStore;
 use candle::{DType, Device, Tensor, Var};

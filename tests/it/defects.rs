@@ -174,11 +174,11 @@ fn tables_say_whether_more_is_better() {
     let told = |args: &[&str]| folder.run(args).out;
     let agree = told(&["agree", "out", "--draws", "50"]);
     assert!(
-        agree.contains("mean absolute error, where less is better"),
+        agree.contains("mean absolute error (lower is better)"),
         "{agree}"
     );
-    assert!(told(&["metrics", "cases"]).contains("more is better in every metric"));
+    assert!(told(&["metrics", "cases"]).contains("higher is better in every metric"));
     let report = told(&["report", "out", "--draws", "50", "--format", "markdown"]);
-    assert!(report.contains("higher being better"), "{report}");
+    assert!(report.contains("higher is better"), "{report}");
     assert!(told(&["rank", "out", "--draws", "50"]).contains("models, best first"));
 }

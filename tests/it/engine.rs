@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use acem3_experts::decoder::Head;
 use acem3_experts::generate::{Engine, Prefixes, Settings, Task};
-use acem3_experts::ops::linear;
 use acem3_experts::prompt::{
     Format, JudgeInput, Layout, Piece, Slot, StagedPrompt, TokenStep, free_text,
 };
 use acem3_experts::{Aspect, BranchJudge, Error, Rating};
+use acem3_kernels::linear;
 use candle::{Device, Tensor};
 
 use crate::tiny::{self, CONTROL, SETTINGS};

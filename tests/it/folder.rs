@@ -116,6 +116,8 @@ pub(crate) fn said(output: &Output) -> Said {
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acem3"));
     command.current_dir(folder).stdin(Stdio::null());
+    // Notes stay on one line.
+    command.env("COLUMNS", "1000");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ACEM3_") {
             command.env_remove(name);

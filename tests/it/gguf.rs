@@ -160,11 +160,11 @@ fn files_that_are_cut_off_or_something_else() {
 fn counts_and_lengths_that_lie() {
     let huge = u64::MAX.to_le_bytes();
     let tensors = hinted("llama-f16.gguf", |bytes| put(bytes, 8, &huge));
-    assert_says(&tensors, &["18446744073709551615 tensors"]);
+    assert_says(&tensors, &["tensor_count 18446744073709551615"]);
     let pieces = error_after("llama-f16.gguf", |bytes| put(bytes, 16, &[0xff, 0xff]));
     assert_says(&pieces, &["broken.gguf"]);
     let key = hinted("llama-f16.gguf", |bytes| put(bytes, 24, &huge));
-    assert_says(&key, &["header takes more"]);
+    assert_says(&key, &["string length 18446744073709551615"]);
     for (list, n) in [
         ("tokens", 1u64 << 60),
         ("tokens", 1 << 30),
@@ -175,7 +175,7 @@ fn counts_and_lengths_that_lie() {
             let at = after(bytes, &list) + 8;
             put(bytes, at, &n.to_le_bytes());
         });
-        assert_says(&lied, &[&list]);
+        assert_says(&lied, &["array", &n.to_string(), "hint:"]);
     }
     // A dimension of a tensor, its offset, and both so that their product wraps around.
     let shape = hinted("llama-f16.gguf", |bytes| {
@@ -210,7 +210,7 @@ fn what_is_not_known_or_does_not_fit() {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &16u32.to_le_bytes());
     });
-    assert_says(&kind, &["`blk.0.attn_q.weight`", "GGML type 16", "hint:"]);
+    assert_says(&kind, &["tensor 16", "Q2_K to Q6_K", "hint:"]);
     let rows = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &12u32.to_le_bytes());

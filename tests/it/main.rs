@@ -66,6 +66,8 @@ mod introspect;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod layering;
+#[cfg(test)]
 mod layouts;
 #[cfg(test)]
 mod length_control;
@@ -89,6 +91,10 @@ mod report;
 mod report_forms;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod shipping;
 #[cfg(test)]
 mod spreadsheets;
 #[cfg(test)]

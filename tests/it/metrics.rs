@@ -77,9 +77,9 @@ fn what_cannot_be_counted_is_no_zero() {
     let text = folder.run(&["metrics", "cases"]).out;
     for part in [
         "a: 5 of 6 answers",
-        "uncounted 2: the case has no reference (every metric)",
+        "2 answers not counted: the case has no reference (every metric)",
         "33 %",
-        "more is better in every metric",
+        "higher is better in every metric",
         "0 to 100",
         "tok:13a",
     ] {

@@ -251,7 +251,7 @@ fn a_calibration_belongs_to_its_judge() {
     assert_eq!(fitted.code, 0, "{}", fitted.err);
     let page = run(&folder, &["--calibration", "map.json"]).out;
     assert!(
-        page.contains("mean scores on the scale of people"),
+        page.contains("mean calibrated scores (label scale)"),
         "no calibrated means"
     );
     let other = [

@@ -7,8 +7,9 @@ use acem3_experts::prompt::Slot;
 use acem3_experts::train::{
     Batch, Given, Parameters, Preference, PreferenceLoss, Sequence, Student,
 };
+use acem3_kernels::Activation;
 use acem3_projector::{ProjectorConfig, ProjectorKind};
-use acem3_vision::{Form, HiddenAct, SelectFeature, Selection, VisionConfig};
+use acem3_vision::{Form, SelectFeature, Selection, VisionConfig};
 use candle::{DType, Device};
 
 use crate::tiny;
@@ -24,7 +25,7 @@ fn config() -> ModelConfig {
             patch_size: 6,
             num_channels: 3,
             layer_norm_eps: 1e-5,
-            hidden_act: HiddenAct::QuickGelu,
+            hidden_act: Activation::QuickGelu,
             form: Form::default(),
         },
         selection: Selection {

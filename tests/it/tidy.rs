@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All that may lie at the top, besides dot-files and licence files.
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
@@ -20,6 +20,7 @@ const TOP: [&str; 13] = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "Dockerfile",
 ];
 /// Folders that are nobody's source: of the build, of version control, of a toolchain's settings.
 const FOREIGN: [&str; 4] = ["target", ".git", ".cargo", "venv"];

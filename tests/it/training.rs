@@ -14,7 +14,11 @@ fn what_a_recipe_asks_of_data_sets_is_not_dropped_in_silence() {
     assert_eq!(said.code, 2, "{}", said.err);
     let unheeded = "data_shares and the stages' `real` are not heeded: without --data";
     assert!(said.err.contains(unheeded), "{}", said.err);
-    assert!(said.err.contains("do not belong to a training"), "{}", said.err);
+    assert!(
+        said.err.contains("do not belong to a training"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -31,7 +35,7 @@ fn measures_of_nothing_are_refused_and_one_image_is_not_exchanged() {
     let one = eval("1");
     assert_eq!(one.code, 0, "{}", one.err);
     assert!(
-        one.out.contains("intervals of 95 %, clustered by image"),
+        one.out.contains("in brackets: 95 % CI, clustered by image"),
         "{}",
         one.out
     );

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use acem3_kernels::Activation;
 use acem3_vision::{
-    DecodedImage, HiddenAct, ImageProcessor, Limits, SelectFeature, Selection, VisionConfig,
-    VisionTower, Vit, decode,
+    DecodedImage, ImageProcessor, Limits, SelectFeature, Selection, VisionConfig, VisionTower, Vit,
+    decode,
 };
 use candle::{DType, Device, Tensor, Var};
 use candle_nn::VarBuilder;
@@ -66,9 +67,9 @@ fn builder(weights: &HashMap<String, Var>) -> VarBuilder<'static> {
 fn every_hidden_state_is_that_of_transformers() {
     let (config, weights, values) = clip();
     let acts = [
-        (HiddenAct::QuickGelu, "quick_gelu"),
-        (HiddenAct::Gelu, "gelu"),
-        (HiddenAct::GeluPytorchTanh, "gelu_pytorch_tanh"),
+        (Activation::QuickGelu, "quick_gelu"),
+        (Activation::Gelu, "gelu"),
+        (Activation::GeluPytorchTanh, "gelu_pytorch_tanh"),
     ];
     for (hidden_act, name) in acts {
         let config = VisionConfig {

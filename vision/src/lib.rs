@@ -6,16 +6,15 @@
 pub mod config;
 pub mod encoder;
 pub mod image;
-pub mod ops;
 pub mod processor;
 pub mod published;
 pub mod resize;
 pub mod tower;
 pub mod vit;
 
-pub use config::{ConfigError, Form, HiddenAct, SelectFeature, Selection, VisionConfig};
+pub use config::{ConfigError, Form, SelectFeature, Selection, VisionConfig};
 pub use encoder::Encoder;
-pub use image::{DecodeError, DecodedImage, Format, Limits, decode, decode_view};
+pub use image::{DecodeError, DecodedImage, Format, Limits, decode, decode_view, detect_format};
 pub use image::{Shown, ShownWindow, View, Window, WindowSource};
 pub use processor::{AnyRes, ImageProcessor, ProcessError, Tiles};
 pub use published::{Layout, Published, Renaming};

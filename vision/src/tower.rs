@@ -19,7 +19,9 @@ impl VisionTower {
     /// Loads the encoder under `vb` (see [`Vit::load`]). A selection of a layer that does not exist is an
     /// error that names it.
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
-        let state = selection.layers(config).map_err(candle::Error::wrap)?;
+        let state = selection
+            .state(config.num_hidden_layers)
+            .map_err(candle::Error::wrap)?;
         let vit = Vit::load(vb, config)?;
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
@@ -84,7 +86,7 @@ impl VisionTower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::tiny;
+    use crate::config::tiny;
     use candle::{DType, Device, IndexOp};
     use candle_nn::VarMap;
 

@@ -27,6 +27,16 @@ pub(super) enum Sequences<'a> {
     },
 }
 
+/// Queries, keys and values of new tokens, rotated by their positions.
+struct Projected {
+    /// `(n, h, d)`.
+    q: Tensor,
+    /// `(n, h_kv, d)`.
+    k: Tensor,
+    /// `(n, h_kv, d)`.
+    v: Tensor,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Attention {
     query: Projection,
@@ -103,12 +113,15 @@ impl Attention {
             .value
             .forward(x, bias(2))?
             .reshape((n, self.kv_heads, d))?;
-        let q = rope(&q, &positions, &self.rotary)?;
-        let k = rope(&k, &positions, &self.rotary)?;
+        let projected = Projected {
+            q: rope(&q, &positions, &self.rotary)?,
+            k: rope(&k, &positions, &self.rotary)?,
+            v,
+        };
         let mixed = match sequences {
             Sequences::Whole {
                 batch, visibility, ..
-            } => self.whole(&q, &k, &v, (*batch, visibility))?,
+            } => self.whole(&projected, *batch, visibility)?,
             Sequences::Cached {
                 counts,
                 caches,
@@ -116,7 +129,7 @@ impl Attention {
                 ..
             } => {
                 let layer = *layer;
-                self.cached([&q, &k, &v], counts, caches, layer)?
+                self.cached(&projected, counts, caches, layer)?
             }
         };
         self.output.forward(&mixed, self.output_bias.as_ref())
@@ -149,11 +162,11 @@ impl Attention {
 
     fn whole(
         &self,
-        q: &Tensor,
-        k: &Tensor,
-        v: &Tensor,
-        (batch, visibility): (usize, &Visibility),
+        projected: &Projected,
+        batch: usize,
+        visibility: &Visibility,
     ) -> Result<Tensor> {
+        let Projected { q, k, v } = projected;
         let (t, d) = (q.dim(0)? / batch, self.head_size);
         let keyed = |x: &Tensor| {
             x.reshape((batch, t, self.kv_heads, d))?
@@ -170,11 +183,12 @@ impl Attention {
     /// and the result does not depend on which others share the step.
     fn cached(
         &self,
-        [q, k, v]: [&Tensor; 3],
+        projected: &Projected,
         counts: &[usize],
         caches: &mut [&mut KvCache],
         layer: usize,
     ) -> Result<Tensor> {
+        let Projected { q, k, v } = projected;
         if counts.len() != caches.len() {
             bail!("{} sequences but {} caches", counts.len(), caches.len());
         }

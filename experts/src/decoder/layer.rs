@@ -4,8 +4,8 @@ use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::attention::{Attention, Sequences};
+use super::batch_layout::Sight;
 use super::config::DecoderConfig;
-use super::stack::Sight;
 use crate::ops::{Projection, Rotary, rms_norm, swiglu};
 
 /// A layer of the decoder.

@@ -4,14 +4,16 @@
 //! immutable; caches are arguments.
 
 mod attention;
+mod batch_layout;
 mod cache;
 mod config;
 mod layer;
 mod rope_scaling;
 mod stack;
 
+pub use batch_layout::Sight;
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
 pub use layer::Layer;
 pub use rope_scaling::RopeScaling;
-pub use stack::{Head, Row, Sight, Trunk};
+pub use stack::{Head, Row, Trunk};

@@ -4,36 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use acem3_kernels::Matrix;
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::attention::Sequences;
+use super::batch_layout::Sight;
 use super::cache::KvCache;
 use super::config::DecoderConfig;
 use super::layer::Layer;
-use crate::ops::{Matrix, Rotary, Visibility, rms_norm};
-
-/// What whole sequences see of themselves, for a forward pass without caches.
-#[derive(Clone, Debug)]
-pub struct Sight {
-    /// Sequences in the batch (`b`).
-    pub batch: usize,
-    /// The place of each of the `b * t` tokens in its sequence.
-    pub positions: Arc<[u32]>,
-    /// Which tokens see which.
-    pub visibility: Visibility,
-}
-
-impl Sight {
-    /// One plain causal sequence of `t` tokens.
-    pub fn causal(t: usize) -> Self {
-        Self {
-            batch: 1,
-            positions: (0..t as u32).collect(),
-            visibility: Visibility::Causal,
-        }
-    }
-}
+use crate::ops::{Rotary, rms_norm};
 
 /// The new tokens of one cached sequence.
 pub struct Row<'a> {

@@ -5,8 +5,12 @@
 //! tokens do not depend on the others in it.
 
 mod engine;
+mod panel_decoder;
 mod prefixes;
+mod sampler;
+mod task;
 mod writer;
 
-pub use engine::{Engine, ImageTokens, Settings, Task};
+pub use engine::Engine;
 pub use prefixes::Prefixes;
+pub use task::{ImageTokens, Settings, Task};

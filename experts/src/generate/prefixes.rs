@@ -3,12 +3,14 @@
 //! The trunk computes a stage once for all members; each head computes it once for its own texts.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use acem3_projector::{Segment, splice};
 use candle::Tensor;
 
-use super::engine::{Engine, Task, stretches};
+use super::panel_decoder::PanelDecoder;
+use super::task::Task;
 use crate::Error;
 use crate::decoder::{KvCache, Row};
 use crate::prompt::Slot;
@@ -61,28 +63,28 @@ impl Prefixes {
     /// The caches of every task's prompt, trunk and head, for the text to go on from.
     pub(super) fn prefill(
         &mut self,
-        engine: &Engine,
+        decoder: &PanelDecoder,
         tasks: &[&Task],
     ) -> Result<Vec<(KvCache, KvCache)>, Error> {
         self.clock += 1;
         let depth = tasks.iter().map(|t| t.prompt.0.len()).max().unwrap_or(0);
         for level in 0..depth {
-            self.trunk_level(engine, tasks, level)?;
-            for member in 0..engine.heads.len() {
+            self.trunk_level(decoder, tasks, level)?;
+            for member in 0..decoder.heads.len() {
                 let own: Vec<&Task> = tasks
                     .iter()
                     .copied()
                     .filter(|t| t.member == member)
                     .collect();
-                self.head_level(engine, member, &own, level)?;
+                self.head_level(decoder, member, &own, level)?;
             }
         }
         let caches = tasks.iter().map(|task| {
             let Some(last) = task.prompt.0.len().checked_sub(1) else {
                 // A prompt without stages is empty.
                 return Ok::<_, Error>((
-                    KvCache::new(engine.trunk.depth()),
-                    KvCache::new(engine.head(task.member)?.depth()),
+                    KvCache::new(decoder.trunk.depth()),
+                    KvCache::new(decoder.head(task.member)?.depth()),
                 ));
             };
             let node = self.nodes.get(&key(task, last)).ok_or(Error::Unknown)?;
@@ -95,7 +97,12 @@ impl Prefixes {
     }
 
     /// Computes the trunk for stages of one level that are not known yet, all in one pass.
-    fn trunk_level(&mut self, engine: &Engine, tasks: &[&Task], level: usize) -> Result<(), Error> {
+    fn trunk_level(
+        &mut self,
+        decoder: &PanelDecoder,
+        tasks: &[&Task],
+        level: usize,
+    ) -> Result<(), Error> {
         let mut fresh: Vec<Fresh> = Vec::new();
         for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
             let key = key(task, level);
@@ -110,13 +117,13 @@ impl Prefixes {
             }
             let cache = match self.before(task, level)? {
                 Some(node) => node.trunk.fork(),
-                None => KvCache::new(engine.trunk.depth()),
+                None => KvCache::new(decoder.trunk.depth()),
             };
-            let x = embed(engine, task, level)?;
+            let x = embed(decoder, task, level)?;
             fresh.push(Fresh { key, x, cache });
         }
         self.computed += fresh.len() as u64;
-        let outputs = in_one_pass(&mut fresh, |x, rows| engine.trunk.forward_cached(x, rows))?;
+        let outputs = in_one_pass(&mut fresh, |x, rows| decoder.trunk.forward_cached(x, rows))?;
         for (Fresh { key, cache, .. }, hidden) in fresh.into_iter().zip(outputs) {
             let node = Node {
                 tokens: hidden.dim(0)?,
@@ -133,12 +140,12 @@ impl Prefixes {
     /// Computes one head for stages of one level, from what the trunk gave.
     fn head_level(
         &mut self,
-        engine: &Engine,
+        decoder: &PanelDecoder,
         member: usize,
         tasks: &[&Task],
         level: usize,
     ) -> Result<(), Error> {
-        let head = engine.head(member)?;
+        let head = decoder.head(member)?;
         let mut fresh: Vec<Fresh> = Vec::new();
         for task in tasks.iter().filter(|t| level < t.prompt.0.len()) {
             let key = key(task, level);
@@ -224,12 +231,12 @@ fn key(task: &Task, level: usize) -> Key {
 }
 
 /// The embeddings of one stage.
-fn embed(engine: &Engine, task: &Task, level: usize) -> Result<Tensor, Error> {
+fn embed(decoder: &PanelDecoder, task: &Task, level: usize) -> Result<Tensor, Error> {
     let mut segments = Vec::new();
     let mut text: Vec<u32> = Vec::new();
     let flush = |text: &mut Vec<u32>, segments: &mut Vec<Segment>| {
         if !text.is_empty() {
-            segments.push(Segment::Text(engine.trunk.embed(text)?));
+            segments.push(Segment::Text(decoder.trunk.embed(text)?));
             text.clear();
         }
         Ok::<_, Error>(())
@@ -250,4 +257,15 @@ fn embed(engine: &Engine, task: &Task, level: usize) -> Result<Tensor, Error> {
     }
     flush(&mut text, &mut segments)?;
     Ok(splice(&segments)?.embeddings)
+}
+
+/// The places of consecutive stretches of the given lengths.
+fn stretches(lengths: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    lengths
+        .scan(0, |end, n| {
+            let start = *end;
+            *end += n;
+            Some(start..*end)
+        })
+        .collect()
 }

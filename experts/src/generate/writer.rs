@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::engine::{Engine, Task};
+use super::sampler::GreedySampler;
+use super::task::Task;
 use crate::decoder::KvCache;
 use crate::prompt::{STOP, TokenStep, one_line};
 use crate::{Error, Rating, Score};
@@ -27,7 +28,7 @@ impl Writer {
         task: &Task,
         trunk: KvCache,
         head: KvCache,
-        engine: &Engine,
+        sampler: &GreedySampler,
     ) -> Result<Self, Error> {
         let mut writer = Self {
             member: task.member,
@@ -42,7 +43,7 @@ impl Writer {
             ratings: Vec::new(),
             failed: None,
         };
-        writer.feed(engine);
+        writer.feed(sampler);
         if writer.pending.is_empty() && !writer.is_done() {
             return Err(Error::Template(
                 "an evaluation must begin with fixed text".to_owned(),
@@ -60,15 +61,15 @@ impl Writer {
     }
 
     /// Goes on to the next place where the model decides.
-    fn feed(&mut self, engine: &Engine) {
+    fn feed(&mut self, sampler: &GreedySampler) {
         let format = self.format.clone();
         while let Some(step) = format.get(self.step) {
             match step {
                 TokenStep::Feed(tokens) => self.pending.extend(tokens),
-                TokenStep::Free if engine.budget() == 0 => {
-                    self.pending.extend(engine.stop());
+                TokenStep::Free if sampler.budget() == 0 => {
+                    self.pending.extend(&sampler.stop);
                     self.analysis.clear();
-                    self.cut = !engine.settings().scores_only;
+                    self.cut = !sampler.settings.scores_only;
                 }
                 TokenStep::Free | TokenStep::Score(_) => return,
             }
@@ -77,11 +78,11 @@ impl Writer {
     }
 
     /// Takes the logits after the pending tokens. What goes wrong ends this text alone.
-    pub(super) fn decide(&mut self, logits: &[f32], engine: &Engine) {
-        self.failed = self.next(logits, engine).err();
+    pub(super) fn decide(&mut self, logits: &[f32], sampler: &GreedySampler) {
+        self.failed = self.next(logits, sampler).err();
     }
 
-    fn next(&mut self, logits: &[f32], engine: &Engine) -> Result<(), Error> {
+    fn next(&mut self, logits: &[f32], sampler: &GreedySampler) -> Result<(), Error> {
         self.pending.clear();
         if !logits.iter().all(|l| l.is_finite()) {
             return Err(Error::NotFinite);
@@ -100,24 +101,24 @@ impl Writer {
                     score,
                 });
                 self.step += 1;
-                self.feed(engine);
+                self.feed(sampler);
             }
             Some(TokenStep::Free) => {
-                let token = engine.choose(logits);
+                let token = sampler.choose(logits);
                 self.free.push(token);
                 self.pending.push(token);
-                let text = engine.tokenizer().decode(&self.free)?;
+                let text = sampler.tokenizer.decode(&self.free)?;
                 let stopped = text.contains(STOP);
-                let spent = self.free.len() >= engine.budget();
+                let spent = self.free.len() >= sampler.budget();
                 if stopped || spent {
                     if !stopped {
-                        self.pending.extend(engine.stop());
+                        self.pending.extend(&sampler.stop);
                     }
                     self.cut = !stopped;
                     self.analysis = one_line(text.split(STOP).next().unwrap_or_default());
                     self.free.clear();
                     self.step += 1;
-                    self.feed(engine);
+                    self.feed(sampler);
                 }
             }
             Some(TokenStep::Feed(_)) | None => {}

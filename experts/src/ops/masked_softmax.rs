@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use acem3_vision::ops::by_hand::of_one;
+use acem3_kernels::{as_f32_slice, with_gradient};
 use candle::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
-
-use super::floats;
 
 /// Which keys each query sees.
 #[derive(Clone, Debug)]
@@ -144,7 +142,7 @@ impl MaskedSoftmax {
             .broadcast_sub(&scaled.max_keepdim(D::Minus1)?)?
             .exp()?;
         let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
-        of_one(scores, &weights, move |_, weights, upstream| {
+        with_gradient(scores, &weights, move |_, weights, upstream| {
             let pulled = (weights * upstream)?;
             let dot = pulled.sum_keepdim(D::Minus1)?;
             (pulled - weights.broadcast_mul(&dot)?)? * scale
@@ -180,7 +178,7 @@ impl CustomOp1 for MaskedSoftmax {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let scores = floats(storage, layout, self.name())?;
+        let scores = as_f32_slice(storage, layout, self.name())?;
         let (_, heads, rows, keys) = layout.shape().dims4()?;
         if self.queries == 0 || self.queries > keys || rows % self.queries != 0 {
             bail!(
@@ -228,8 +226,8 @@ impl candle::CustomOp2 for SoftmaxBackward {
         grad: &CpuStorage,
         grad_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let weights = floats(weights, weights_layout, self.name())?;
-        let grad = floats(grad, grad_layout, self.name())?;
+        let weights = as_f32_slice(weights, weights_layout, self.name())?;
+        let grad = as_f32_slice(grad, grad_layout, self.name())?;
         let mut out = vec![0.0f32; weights.len()];
         let rows = weights
             .chunks_exact(self.keys)
@@ -247,7 +245,7 @@ impl candle::CustomOp2 for SoftmaxBackward {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::to_floats;
+    use acem3_kernels::to_f32_vec;
     use candle::{Device, Var};
 
     /// One pass over the data against a composition, values and gradient.
@@ -256,7 +254,7 @@ mod tests {
         let scores = Var::randn(0f32, 1.0, &shape, &dev)?;
         let upstream = Tensor::randn(0f32, 1.0, &shape, &dev)?;
         let close = |a: &Tensor, b: &Tensor| -> Result<bool> {
-            let pairs = to_floats(a)?.into_iter().zip(to_floats(b)?);
+            let pairs = to_f32_vec(a)?.into_iter().zip(to_f32_vec(b)?);
             Ok(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-6))
         };
         let (queries, visibility) = (op.queries, &op.visibility);
@@ -303,7 +301,7 @@ mod tests {
             branches: vec![0, 1, 2].into(),
             tokens: 3,
         };
-        let weights = to_floats(&masked_softmax(&scores, 3, 1.0, &visibility, None)?)?;
+        let weights = to_f32_vec(&masked_softmax(&scores, 3, 1.0, &visibility, None)?)?;
         assert_eq!(weights, [1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
     }
@@ -316,7 +314,7 @@ mod tests {
             branches: [(0, 0), (1, 0), (1, 1), (1, 2)].map(of).into(),
             tokens: 4,
         };
-        let weights = to_floats(&masked_softmax(&scores, 4, 1.0, &visibility, None)?)?;
+        let weights = to_f32_vec(&masked_softmax(&scores, 4, 1.0, &visibility, None)?)?;
         assert_eq!(weights[..8], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
         assert_eq!(weights[8..], [0.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5]);
         Ok(())
@@ -326,7 +324,7 @@ mod tests {
     fn a_window_hides_what_lies_before_it() -> Result<()> {
         let scores = Tensor::zeros((1, 1, 2, 3), candle::DType::F32, &Device::Cpu)?;
         let causal = Visibility::Causal;
-        let weights = to_floats(&masked_softmax(&scores, 2, 1.0, &causal, Some(2))?)?;
+        let weights = to_f32_vec(&masked_softmax(&scores, 2, 1.0, &causal, Some(2))?)?;
         assert_eq!(weights, [0.5, 0.5, 0.0, 0.0, 0.5, 0.5]);
         let op = MaskedSoftmax {
             queries: 2,

@@ -1,9 +1,8 @@
 //! A matrix of a layer, with a product of two narrow ones beside it where it is being adapted.
 
+use acem3_kernels::{Matrix, linear};
 use candle::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
-
-use super::{Matrix, linear};
 
 /// What follows a matrix's name in the names of its adapter: of `A` and `B` as peft has them
 /// (`tuners/lora/layer.py`), and of `alpha`.

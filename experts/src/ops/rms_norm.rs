@@ -1,9 +1,7 @@
 //! Root-mean-square normalisation (Llama's `LlamaRMSNorm` in transformers' `modeling_llama.py`).
 
-use acem3_vision::ops::by_hand::of_two;
+use acem3_kernels::{as_f32_slice, to_f32_vec, with_gradients};
 use candle::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
-
-use super::{floats, to_floats};
 
 /// `x / sqrt(mean(x²) + eps) * weight`.
 ///
@@ -27,7 +25,7 @@ fn composed(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     let normed = given.broadcast_mul(&inverse_root(&given)?)?;
     let y = normed.broadcast_mul(&weight.detach())?;
     let wanted = weight.track_op();
-    of_two(x, weight, &y, move |x, weight, upstream| {
+    with_gradients(x, weight, &y, move |x, weight, upstream| {
         let (scale, c) = (inverse_root(x)?, x.dim(D::Minus1)?);
         let inner = upstream.broadcast_mul(weight)?;
         let dot = (x * &inner)?.sum_keepdim(D::Minus1)?;
@@ -64,8 +62,8 @@ impl CustomOp2 for RmsNorm {
         weight: &CpuStorage,
         weight_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let x = floats(x, x_layout, self.name())?;
-        let weight = floats(weight, weight_layout, self.name())?;
+        let x = as_f32_slice(x, x_layout, self.name())?;
+        let weight = as_f32_slice(weight, weight_layout, self.name())?;
         if weight.is_empty() || x.len() % weight.len() != 0 {
             bail!(
                 "rms norm of {} does not fit {:?}",
@@ -88,7 +86,7 @@ impl CustomOp2 for RmsNorm {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (xs, ws, gs) = (to_floats(x)?, to_floats(weight)?, to_floats(grad)?);
+        let (xs, ws, gs) = (to_f32_vec(x)?, to_f32_vec(weight)?, to_f32_vec(grad)?);
         let c = ws.len();
         let mut dx = Vec::with_capacity(xs.len());
         let mut dw = vec![0.0f32; c];
@@ -137,7 +135,9 @@ mod tests {
             );
         }
         for (a, b) in pairs {
-            let worst = to_floats(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
+            let worst = to_f32_vec(&(a - b)?.abs()?)?
+                .into_iter()
+                .fold(0.0, f32::max);
             assert!(worst < 1e-5, "difference {worst}");
         }
         Ok(())

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use acem3_vision::ops::by_hand::of_one;
+use acem3_kernels::{as_f32_slice, with_gradient};
 use candle::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
-
-use super::floats;
 
 /// The cosine and sine of every place up to a context length.
 #[derive(Clone, Debug)]
@@ -105,7 +103,7 @@ fn composed(x: &Tensor, positions: &[u32], rotary: &Rotary) -> Result<Tensor> {
     };
     let y = turned(&x.detach(), &sin)?;
     // A rotation's gradient is the rotation back.
-    of_one(x, &y, move |_, _, upstream| turned(upstream, &sin.neg()?))
+    with_gradient(x, &y, move |_, _, upstream| turned(upstream, &sin.neg()?))
 }
 
 struct Rope {
@@ -120,7 +118,7 @@ impl CustomOp1 for Rope {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = floats(storage, layout, self.name())?;
+        let x = as_f32_slice(storage, layout, self.name())?;
         let (_, h, d) = layout.shape().dims3()?;
         let half = self.rotary.half;
         let sign = if self.backwards { -1.0 } else { 1.0 };
@@ -156,7 +154,7 @@ impl CustomOp1 for Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::to_floats;
+    use acem3_kernels::to_f32_vec;
     use candle::Var;
 
     #[test]
@@ -176,7 +174,9 @@ mod tests {
             panic!("no gradient")
         };
         for (a, b) in [(&a, &b), (ga, gb)] {
-            let worst = to_floats(&(a - b)?.abs()?)?.into_iter().fold(0.0, f32::max);
+            let worst = to_f32_vec(&(a - b)?.abs()?)?
+                .into_iter()
+                .fold(0.0, f32::max);
             assert!(worst < 1e-5, "difference {worst}");
         }
         Ok(())

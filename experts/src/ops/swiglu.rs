@@ -1,9 +1,7 @@
 //! The gate of Llama's feed-forward block: `silu(gate) * up`.
 
-use acem3_vision::ops::by_hand::of_two;
+use acem3_kernels::{as_f32_slice, to_f32_vec, with_gradients};
 use candle::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
-
-use super::{floats, to_floats};
 
 /// `gate * sigmoid(gate) * up`, elementwise.
 ///
@@ -18,7 +16,7 @@ pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
 
 fn composed(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     let y = (gate.detach().silu()? * up.detach())?;
-    of_two(gate, up, &y, |gate, up, upstream| {
+    with_gradients(gate, up, &y, |gate, up, upstream| {
         let sigmoid = candle_nn::ops::sigmoid(gate)?;
         let silu = (gate * &sigmoid)?;
         // The slope of silu: s + g · s · (1 − s).
@@ -46,8 +44,8 @@ impl CustomOp2 for SwiGlu {
         up: &CpuStorage,
         up_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let gate = floats(gate, gate_layout, self.name())?;
-        let up = floats(up, up_layout, self.name())?;
+        let gate = as_f32_slice(gate, gate_layout, self.name())?;
+        let up = as_f32_slice(up, up_layout, self.name())?;
         if gate.len() != up.len() {
             bail!(
                 "gate {:?} and up {:?} differ",
@@ -70,7 +68,7 @@ impl CustomOp2 for SwiGlu {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (gates, ups, grads) = (to_floats(gate)?, to_floats(up)?, to_floats(grad)?);
+        let (gates, ups, grads) = (to_f32_vec(gate)?, to_f32_vec(up)?, to_f32_vec(grad)?);
         let mut dgate = Vec::with_capacity(gates.len());
         let mut dup = Vec::with_capacity(gates.len());
         for ((g, u), upstream) in gates.iter().zip(&ups).zip(&grads) {
@@ -97,7 +95,7 @@ mod tests {
         let up = Var::randn(0f32, 1.0, (5, 7), &Device::Cpu)?;
         let fused = swiglu(&gate, &up)?;
         let worst = |t: Tensor| {
-            Ok::<_, candle::Error>(to_floats(&t.abs()?)?.into_iter().fold(0.0, f32::max))
+            Ok::<_, candle::Error>(to_f32_vec(&t.abs()?)?.into_iter().fold(0.0, f32::max))
         };
         let by_graph = (gate.silu()? * up.as_tensor())?;
         for other in [composed(&gate, &up)?, by_graph] {

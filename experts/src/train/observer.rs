@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use acem3_vision::ops::product;
+use acem3_kernels::{cross_entropy, matmul_transposed};
 use acem3_vision::{SelectFeature, Selection, VisionConfig, VisionTower};
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
-use super::trainer::Loss;
+use super::loss::{Hits, Loss};
 use crate::Error;
-use crate::ops::cross_entropy;
 
 /// One image and the class of each attribute, where it is known.
 #[derive(Clone, Debug)]
@@ -89,7 +88,7 @@ impl Observer {
     /// `(n, 1 + patches, c)` to `(n, Σ sizes)`.
     fn logits(&self, features: &Tensor) -> Result<Tensor, Error> {
         let first = features.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
-        Ok(product(&first, &self.weight)?.broadcast_add(&self.bias)?)
+        Ok(matmul_transposed(&first, &self.weight)?.broadcast_add(&self.bias)?)
     }
 
     /// The loss at the patches' marks, zero for images whose marks are not known, and its weight.
@@ -102,7 +101,7 @@ impl Observer {
         let patches = places - 1;
         let rest = features.narrow(1, 1, patches)?.contiguous()?;
         let rest = rest.reshape((n * patches, c))?;
-        let logits = product(&rest, &self.marks.0)?.broadcast_add(&self.marks.1)?;
+        let logits = matmul_transposed(&rest, &self.marks.0)?.broadcast_add(&self.marks.1)?;
         let known = |o: &Observation| o.marks.len() == patches;
         let mark = |o: &Observation, i: usize| o.marks.get(i).map_or(0, |m| *m as u32);
         let targets: Vec<u32> = observations
@@ -122,7 +121,7 @@ impl Observer {
         let features = self.features(observations)?;
         let logits = self.logits(&features)?;
         let (mut sum, mut weight) = self.mark_loss(&features, observations)?;
-        let mut hits = (0.0, 0.0);
+        let mut hits = Hits::default();
         let mut start = 0;
         for (attribute, size) in self.sizes.iter().enumerate() {
             let logits = logits.narrow(1, start, *size)?.contiguous()?;
@@ -139,7 +138,10 @@ impl Observer {
             let first = logits.detach().argmax(1)?.to_vec1::<u32>()?;
             for ((first, target), w) in first.iter().zip(&targets).zip(&weights) {
                 let w = f64::from(*w);
-                hits = (hits.0 + if first == target { w } else { 0.0 }, hits.1 + w);
+                hits += Hits {
+                    correct: if first == target { w } else { 0.0 },
+                    total: w,
+                };
                 weight += w;
             }
             sum = (sum + cross_entropy(&logits, &targets, &weights)?)?;

@@ -4,11 +4,12 @@
 //! The reward tokens of ACE-M³ (§3.4) and `HDCEval` (§3.3) change what a continuation consists of, not
 //! this loss: in `RTDPO` they are targets, in `ADTO` they are context.
 
+use acem3_kernels::{cross_entropy, log_probabilities};
+
+use super::loss::{Hits, Loss};
 use super::sequence::Sequence;
 use super::student::{Batch, Predicted, Student};
-use super::trainer::Loss;
 use crate::Error;
-use crate::ops::{cross_entropy, log_probabilities};
 
 /// A prompt with two continuations: branch 1 is preferred, branch 2 rejected.
 #[derive(Clone, Debug)]
@@ -83,10 +84,10 @@ impl Student {
             sum: cross_entropy(&predicted.logits, &predicted.wanted(), &weights)?,
             value: margins.iter().map(|m| softplus(-m)).sum::<f64>() + anchored.sum::<f64>(),
             weight: pairs.len() as f64,
-            hits: (
-                margins.iter().filter(|m| **m > 0.0).count() as f64,
-                pairs.len() as f64,
-            ),
+            hits: Hits {
+                correct: margins.iter().filter(|m| **m > 0.0).count() as f64,
+                total: pairs.len() as f64,
+            },
             rewards: [total(0), total(1)],
             tokens: predicted.tokens,
             tape: predicted.tape,

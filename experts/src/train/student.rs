@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use acem3_kernels::cross_entropy;
 use acem3_projector::Projector;
 use acem3_vision::VisionTower;
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
 use super::given::Given;
+use super::loss::{Hits, Loss};
 use super::packing::Packing;
 use super::sequence::{Sequence, Target};
 use super::tape::Tape;
-use super::trainer::Loss;
 use crate::decoder::{Head, Trunk};
-use crate::ops::cross_entropy;
 use crate::{Error, ModelConfig};
 
 /// A batch of sequences, computed together.
@@ -103,9 +103,13 @@ impl Student {
         let weights: Vec<f32> = rows.iter().map(|r| r.1.weight).collect();
         let first = logits.detach().argmax(1)?.to_vec1::<u32>()?;
         let counted = rows.iter().zip(&first).filter(|((_, g), _)| counted(g));
-        let hits = counted.fold((0.0, 0.0), |(hit, all), ((_, g), first)| {
-            (hit + f64::from(u8::from(g.token == *first)), all + 1.0)
-        });
+        let mut hits = Hits::default();
+        for ((_, target), first) in counted {
+            hits += Hits {
+                correct: f64::from(u8::from(target.token == *first)),
+                total: 1.0,
+            };
+        }
         let weight = weights.iter().map(|w| f64::from(*w)).sum();
         let sum = cross_entropy(logits, &predicted.wanted(), &weights)?;
         let loss = Loss::new(sum, weight, hits, predicted.tokens)?;

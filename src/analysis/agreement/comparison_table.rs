@@ -1,102 +1,89 @@
-//! Two judges compared, as a table to read.
+//! The comparison of two judges as a table to read.
 
 use super::statistic::Statistic;
 use crate::analysis::agreement::judge_comparison::JudgeComparison;
-use crate::analysis::agreement::tables::{TableSection, probability, said};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Reasons, Table, TableSection};
+use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, format_p_value, with_interval};
 
 impl JudgeComparison {
-    /// The comparison as a table.
-    pub fn part(&self) -> TableSection {
-        let head = [
+    /// Returns the comparison as a table.
+    pub fn table(&self) -> TableSection {
+        let mut table = Table::new([
             "statistic",
             "first",
             "second",
-            "difference",
-            "95 % interval",
+            "difference [95 % CI]",
             "p",
             "p (Holm)",
             "n",
-            "detectable",
-        ];
-        let mut grid = Table::new(head);
-        let mut notes = Vec::new();
+            "MDE",
+        ]);
+        let mut reasons = Reasons::default();
         for row in &self.differences {
-            let show = |value: Option<f64>| {
-                value.map_or("undefined".to_owned(), |v| row.statistic.shown(v))
-            };
-            let p = |value: Option<f64>| value.map_or("-".to_owned(), probability);
-            grid.row([
-                row.statistic.title().to_owned(),
-                show(row.first),
-                show(row.second),
-                show(row.difference),
-                row.interval
-                    .map_or("-".to_owned(), |i| row.statistic.shown_interval(i)),
+            let name = row.statistic;
+            let missing = || NOT_APPLICABLE.to_owned();
+            let value = |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |v| name.shown(v));
+            let p = |p: Option<f64>| p.map_or_else(missing, format_p_value);
+            let interval = row.interval.map(|ends| name.interval_ends(ends));
+            let mde = row.smallest_detectable;
+            table.row([
+                name.title().to_owned(),
+                value(row.first),
+                value(row.second),
+                with_interval(&value(row.difference), interval),
                 p(row.p),
                 p(row.p_holm),
                 row.n.to_string(),
-                row.smallest_detectable
-                    .map_or("-".to_owned(), |v| row.statistic.shown(v)),
+                mde.map_or_else(missing, |mde| name.shown(mde)),
             ]);
             if let Some(reason) = &row.undefined {
-                notes.push((row.statistic.title().to_owned(), reason.clone()));
+                reasons.add(name.title(), reason);
             }
         }
-        let mut told = vec![self.verdict()];
-        let test = &self.mcnemar;
-        told.push(format!(
-            "McNemar's exact test, pairs taken as independent: {} only the first has right, {} only the \
-             second, p = {}",
-            test.only_first,
-            test.only_second,
-            probability(test.p)
-        ));
-        told.push(
-            "detectable: the smallest true difference that so many cases would have shown four times \
-             out of five"
-                .to_owned(),
-        );
-        told.extend(said(notes));
-        TableSection {
-            title: format!(
-                "first: {}; second: {}; on {}",
-                self.first,
-                self.second,
-                self.target.key()
+        let mcnemar = &self.mcnemar;
+        let mut notes = vec![
+            self.conclusion(),
+            format!(
+                "McNemar's exact test, pairs treated as independent: {} pairs right by the first judge only, {} \
+                 by the second only, p = {}",
+                mcnemar.only_first,
+                mcnemar.only_second,
+                format_p_value(mcnemar.p)
             ),
-            grid,
-            notes: told,
-        }
+            "MDE: minimum detectable effect (80 % power at this sample size)".to_owned(),
+        ];
+        notes.extend(reasons.undefined_notes());
+        let title = format!(
+            "first: {}; second: {}; score target: {}",
+            self.first,
+            self.second,
+            self.target.key()
+        );
+        TableSection::new(title, table).with_notes(notes)
     }
 
-    /// What the table says, in words.
-    fn verdict(&self) -> String {
+    /// Names the statistics in which one judge agrees significantly better with the labels.
+    fn conclusion(&self) -> String {
         let significant = self
             .differences
             .iter()
             .filter(|d| d.p_holm.is_some_and(|p| p < 0.05));
-        let better = |statistic, difference: f64| {
-            // An error is better where it is smaller.
+        let is_first_better = |statistic, difference: f64| {
+            // A smaller error is better.
             (difference > 0.0) != (statistic == Statistic::MeanAbsoluteError)
         };
-        let told: Vec<String> = significant
+        let better: Vec<String> = significant
             .filter_map(|row| {
-                let who = if better(row.statistic, row.difference?) {
-                    "first"
-                } else {
-                    "second"
-                };
-                Some(format!(
-                    "{}: the {who} agrees better",
-                    row.statistic.title()
-                ))
+                let is_first = is_first_better(row.statistic, row.difference?);
+                let judge = if is_first { "first" } else { "second" };
+                let title = row.statistic.title();
+                Some(format!("{title}: the {judge} judge agrees better"))
             })
             .collect();
-        if told.is_empty() {
+        if better.is_empty() {
             "no significant difference between the two judges on these cases".to_owned()
         } else {
-            format!("significant after Holm's correction: {}", told.join("; "))
+            format!("significant after Holm's correction: {}", better.join("; "))
         }
     }
 }

@@ -11,6 +11,7 @@ mod case_ratings;
 mod comparison_table;
 mod consensus;
 mod coverage;
+mod csv_table;
 mod human_ceiling;
 mod join;
 mod judge_comparison;
@@ -29,8 +30,6 @@ pub use crate::analysis::agreement::judge_comparison::{
     JudgeComparison, StatisticComparison, compare,
 };
 pub use crate::analysis::agreement::statistic_group::StatisticGroup;
-pub use crate::analysis::agreement::tables::TableSection;
-pub(crate) use crate::analysis::agreement::tables::probability;
 pub use coverage::Coverage;
 pub use join::join;
 pub use statistic::Statistic;

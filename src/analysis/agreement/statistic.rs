@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::support::terminal::number::plain;
+use crate::support::terminal::number::two_decimals;
 
 /// A statistic of agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -112,7 +112,7 @@ impl Statistic {
     pub fn title(self) -> &'static str {
         match self {
             Self::AccuracyWithoutTies => "accuracy without ties",
-            Self::AccuracyPreferred => "better one preferred",
+            Self::AccuracyPreferred => "better response preferred",
             Self::OrderFleiss => "orders: Fleiss' kappa",
             Self::OrderAlphaNominal => "orders: nominal alpha",
             Self::OrderAlphaOrdinal => "orders: ordinal alpha",
@@ -130,7 +130,7 @@ impl Statistic {
         match self {
             Self::Accuracy => "pairwise accuracy (2-tuple)",
             Self::AccuracyWithoutTies => "  without ties",
-            Self::AccuracyPreferred => "  better one preferred",
+            Self::AccuracyPreferred => "  better response preferred",
             Self::AccuracyTriple => "accuracy of triples",
             Self::OrderKappa => "orders: Cohen's kappa",
             Self::OrderFleiss => "  Fleiss' kappa",
@@ -153,7 +153,7 @@ impl Statistic {
             Self::Spearman => "Spearman",
             Self::Kendall => "Kendall's tau-b",
             Self::MeanAbsoluteError => "mean absolute error",
-            Self::Bias => "mean of judge less label",
+            Self::Bias => "mean signed error (judge − label)",
         }
     }
 
@@ -173,13 +173,18 @@ impl Statistic {
         if self.is_share() {
             format!("{:.1} %", 100.0 * value)
         } else {
-            plain(value)
+            two_decimals(value)
         }
     }
 
-    /// An interval of it, as tables show it.
-    pub fn shown_interval(self, [low, high]: [f64; 2]) -> String {
+    /// The ends of an interval, as tables show them in brackets.
+    pub fn interval_ends(self, interval: [f64; 2]) -> [String; 2] {
         let unit = |text: String| text.trim_end_matches(" %").to_owned();
-        format!("{} to {}", unit(self.shown(low)), unit(self.shown(high)))
+        interval.map(|end| unit(self.shown(end)))
+    }
+
+    /// An interval, as sentences show it: `0.40 to 0.61`.
+    pub fn shown_interval(self, interval: [f64; 2]) -> String {
+        self.interval_ends(interval).join(" to ")
     }
 }

@@ -4,337 +4,278 @@ use std::fmt::Write as _;
 
 use super::statistic::Statistic;
 use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, SIDES};
-use crate::analysis::agreement::by_target::{Agreement, SubgroupAgreement, TargetAgreement};
-use crate::judging::run::summary::percent_down;
-use crate::statistics::Undefined;
-use crate::support::terminal::table::Table;
+use crate::analysis::agreement::by_target::{Agreement, TargetAgreement};
+use crate::analysis::caption::interval_caption;
+use crate::statistics::{Estimate, Undefined};
+use crate::support::tables::{Reasons, Table, TableSection};
+use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, floor_percent, with_interval};
 use crate::support::text::plural;
 
-/// The columns of the tables that have a row for each target or subgroup.
-const BRIEF: [(&str, Statistic); 4] = [
+/// The columns of the tables with one row per target or subgroup.
+const SUMMARY_STATISTICS: [(&str, Statistic); 4] = [
     ("accuracy", Statistic::Accuracy),
     ("quadratic kappa", Statistic::KappaQuadratic),
     ("Spearman", Statistic::Spearman),
     ("abs. error", Statistic::MeanAbsoluteError),
 ];
 
-/// Groups of fewer cases are marked.
-const SMALL: usize = 30;
+/// Subgroups with fewer cases are marked.
+const SMALL_GROUP: usize = 30;
 
-/// A part of what is told: a heading and a table, and what is said below it.
-#[derive(Clone, Debug)]
-pub struct TableSection {
-    /// The heading.
-    pub title: String,
-    /// The table.
-    pub grid: Table,
-    /// Lines below it.
-    pub notes: Vec<String>,
-}
+/// A row of a summary table: a target or subgroup and its statistics.
+type SummaryRow<'a> = (&'a str, &'a [AgreementStatistic]);
 
 impl Agreement {
-    /// What the tables are about, in one paragraph.
-    pub fn lead(&self) -> String {
-        let raters = match self.raters.len() {
-            1 => "one rater".to_owned(),
-            n => format!("{n} raters"),
-        };
-        let from = self.labels.as_deref().unwrap_or("the records' own labels");
-        let mut text = format!("{} beside {raters} ({from})\n", self.name);
-        let _ = writeln!(
+    /// Returns the paragraph above the tables: what was compared, and how intervals were computed.
+    pub fn intro(&self) -> String {
+        let source = self.labels.as_deref().unwrap_or("labels of the records");
+        let raters = plural(self.raters.len() as u64, "rater");
+        let mut text = format!("{} vs {raters} ({source})\n", self.name);
+        let _ = write!(
             text,
-            "{} in the records, {} unscored; {} used{}",
+            "{} in the records, {} unscored; {} used",
             plural(self.pairs as u64, "pair"),
             self.unscored,
             plural(self.joined as u64, "label"),
-            if self.unmatched == 0 {
-                String::new()
-            } else {
-                format!(", {} of other cases", self.unmatched)
-            },
         );
-        let _ = write!(
-            text,
-            "intervals: 95 %, by {} draws of whole images (seed {})",
-            self.draws, self.seed
-        );
-        text
+        if self.unmatched > 0 {
+            let _ = write!(text, ", {} of other cases ignored", self.unmatched);
+        }
+        text + "\n" + &interval_caption(self.draws, self.seed)
     }
 
-    /// The tables.
-    pub fn parts(&self) -> Vec<TableSection> {
-        let mut parts: Vec<TableSection> = self.sections.first().map(in_full).into_iter().collect();
+    /// Returns the tables: all statistics of the first target, then a summary of all targets and of subgroups.
+    pub fn tables(&self) -> Vec<TableSection> {
+        let mut tables: Vec<TableSection> =
+            self.sections.first().map(full_table).into_iter().collect();
         if self.sections.len() > 1 {
-            let rows = self
+            let rows: Vec<SummaryRow> = self
                 .sections
                 .iter()
-                .map(|s| (s.target.key().to_owned(), &s.figures[..]));
-            parts.push(brief("by what is scored", &rows.collect::<Vec<_>>()));
+                .map(|section| (section.target.key(), &section.figures[..]))
+                .collect();
+            tables.push(summary_table("by score target", &rows));
         }
         for groups in self.groups.chunk_by(|a, b| a.by == b.by) {
-            let of = |group: &SubgroupAgreement| (group.value.clone(), group.figures.clone());
-            let owned: Vec<(String, Vec<AgreementStatistic>)> = groups.iter().map(of).collect();
-            let rows = owned
+            let rows: Vec<SummaryRow> = groups
                 .iter()
-                .map(|(value, figures)| (value.clone(), &figures[..]));
+                .map(|group| (group.value.as_str(), &group.figures[..]))
+                .collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
             let target = self.sections.first().map_or("", |s| s.target.key());
-            parts.push(brief(
-                &format!("by {by}, on {target}"),
-                &rows.collect::<Vec<_>>(),
-            ));
+            tables.push(summary_table(&format!("by {by} (target: {target})"), &rows));
         }
-        parts
+        tables
     }
 }
 
-/// What keeps raters from a figure or an interval among themselves.
-fn beside(figure: &AgreementStatistic) -> Option<(String, String)> {
-    let reason = figure.ceiling.as_ref()?.reason()?;
-    let title = format!("{} of raters with each other", figure.statistic.title());
-    Some((title, reason))
-}
-
-/// Every statistic of one target.
-fn in_full(section: &TargetAgreement) -> TableSection {
-    let several = section
-        .figures
-        .iter()
-        .any(|figure| figure.ceiling.is_some());
-    let mut head = vec!["statistic", "judge", "95 % interval", "n", "coverage"];
-    if several {
-        head.extend(["raters", "95 % interval", "n"]);
+/// All statistics of one target.
+fn full_table(section: &TargetAgreement) -> TableSection {
+    let statistics = &section.figures;
+    let has_ceiling = statistics.iter().any(|s| s.ceiling.is_some());
+    let mut header = vec!["statistic", "judge [95 % CI]", "n", "coverage"];
+    if has_ceiling {
+        header.extend(["raters [95 % CI]", "n"]);
     }
-    let mut grid = Table::new(head);
-    let (mut notes, mut exact) = (Vec::new(), Vec::new());
-    for figure in &section.figures {
-        let (statistic, estimate) = (figure.statistic, &figure.estimate);
-        grid.row(full_row(figure, several));
-        notes.extend(beside(figure).filter(|_| several));
-        if let Some(reason) = figure.reason() {
-            let what = if estimate.value.is_err() {
-                ""
-            } else {
-                " interval"
-            };
-            notes.push((format!("{}{what}", statistic.title()), reason));
-        }
-        if let Some(ends) = figure.exact {
-            exact.push(format!(
-                "{} {}",
-                statistic.name(),
-                statistic.shown_interval(ends)
-            ));
-        }
+    let mut table = Table::new(header);
+    for statistic in statistics {
+        table.row(full_row(statistic, has_ceiling));
     }
-    let mut told = covered(&section.figures);
+    let mut notes = coverage_notes(statistics);
     if section.figure(Statistic::MeanAbsoluteError).is_some() {
-        told.push(
-            "more is better, but of the mean absolute error, where less is better, and of the mean of judge less \
-             label, which is best at 0"
+        notes.push(
+            "higher is better, except for the mean absolute error (lower is better) and the mean signed error \
+             (0 is best)"
                 .to_owned(),
         );
     }
-    told.extend(said(notes));
-    if section
-        .figures
-        .iter()
-        .any(AgreementStatistic::is_beyond_draws)
-    {
-        told.push(
-            "a share of 0 or 100 %, or of fewer than ten images: Wilson's interval, each image taken as one case"
+    notes.extend(undefined_reasons(statistics, has_ceiling).undefined_notes());
+    if statistics.iter().any(AgreementStatistic::is_beyond_draws) {
+        notes.push(
+            "proportions of 0 or 100 %, or from fewer than ten images: Wilson interval, which treats images as \
+             independent cases"
                 .to_owned(),
         );
     }
-    if !exact.is_empty() {
-        told.push(format!(
-            "exact F intervals, cases taken as independent: {}",
-            exact.join("; ")
-        ));
-    }
-    if several {
-        told.push(
-            "raters: each beside the consensus of the others, on average; Fleiss, alpha and ICC of \
-             all of them, and of the n cases with as many ratings as most (Fleiss, ICC(1,1), ICC(1,k)) or with all \
-             (the other ICC)"
+    notes.extend(exact_interval_note(statistics));
+    if has_ceiling {
+        notes.push(
+            "raters: human ceiling. Each rater is compared with the consensus of the others; the table shows the \
+             mean. Fleiss' kappa, alpha and ICC are computed over all raters. For Fleiss' kappa, ICC(1,1) and \
+             ICC(1,k), n counts the cases with the most common number of ratings; for the other ICCs, the cases \
+             that all raters rated"
                 .to_owned(),
         );
     }
-    TableSection {
-        title: format!("on {}", section.target.key()),
-        grid,
-        notes: told,
-    }
+    let title = format!("score target: {}", section.target.key());
+    TableSection::new(title, table).with_notes(notes)
 }
 
-/// The row of a statistic, with the raters' beside it where several rated the same.
-fn full_row(figure: &AgreementStatistic, several: bool) -> Vec<String> {
-    let statistic = figure.statistic;
-    let estimate = &figure.estimate;
-    let mut row = vec![statistic.name().to_owned()];
-    row.push(
-        estimate
-            .value
-            .map_or("undefined".to_owned(), |v| statistic.shown(v)),
-    );
-    row.push(
-        estimate
-            .interval
-            .map_or("-".to_owned(), |i| statistic.shown_interval(i)),
-    );
-    row.push(estimate.n.to_string());
-    row.push(format!("{:.0} %", percent_down(figure.coverage.share())));
-    if several {
-        let ceiling = figure.ceiling.as_ref().map(|c| &c.estimate);
-        let value = ceiling.map(|c| c.value.map_or("undefined".into(), |v| statistic.shown(v)));
-        let interval = ceiling.and_then(|c| c.interval.ok());
-        row.push(value.unwrap_or_else(|| "-".to_owned()));
-        row.push(interval.map_or("-".to_owned(), |i| statistic.shown_interval(i)));
-        row.push(ceiling.map_or("-".to_owned(), |c| c.n.to_string()));
+/// The row of a statistic, with the raters' estimate if several raters rated the same cases.
+fn full_row(statistic: &AgreementStatistic, has_ceiling: bool) -> Vec<String> {
+    let name = statistic.statistic;
+    let mut row = vec![
+        name.name().to_owned(),
+        estimate_cell(name, &statistic.estimate),
+        statistic.estimate.n.to_string(),
+        floor_percent(statistic.coverage.share()),
+    ];
+    if has_ceiling {
+        let ceiling = statistic.ceiling.as_ref().map(|c| &c.estimate);
+        let missing = || NOT_APPLICABLE.to_owned();
+        row.push(ceiling.map_or_else(missing, |c| estimate_cell(name, c)));
+        row.push(ceiling.map_or_else(missing, |c| c.n.to_string()));
     }
     row
 }
 
-/// How many labelled cases have a verdict, and the shares that those without one leave possible.
-fn covered(figures: &[AgreementStatistic]) -> Vec<String> {
-    let mut cases: Vec<String> = Vec::new();
-    for figure in figures {
-        let of = figure.coverage.told(figure.statistic.cases());
-        if !cases.contains(&of) {
-            cases.push(of);
+/// A value with its interval.
+fn estimate_cell(statistic: Statistic, estimate: &Estimate) -> String {
+    let Ok(value) = estimate.value else {
+        return UNDEFINED.to_owned();
+    };
+    let interval = estimate.interval.ok();
+    with_interval(
+        &statistic.shown(value),
+        interval.map(|ends| statistic.interval_ends(ends)),
+    )
+}
+
+/// Why statistics or their intervals are undefined, those of the raters too.
+fn undefined_reasons(statistics: &[AgreementStatistic], has_ceiling: bool) -> Reasons {
+    let mut reasons = Reasons::default();
+    for statistic in statistics {
+        let title = statistic.statistic.title();
+        let ceiling = statistic.ceiling.as_ref().filter(|_| has_ceiling);
+        if let Some(reason) = ceiling.and_then(|c| c.reason()) {
+            reasons.add(format!("{title} of the raters"), reason);
+        }
+        if let Some(reason) = statistic.reason() {
+            let is_interval = statistic.estimate.value.is_ok();
+            let suffix = if is_interval { " interval" } else { "" };
+            reasons.add(format!("{title}{suffix}"), reason);
         }
     }
-    let mut told = vec![format!("coverage: {} have a verdict", cases.join(", "))];
-    let bound = |figure: &AgreementStatistic| {
-        let statistic = figure.statistic;
-        let ends = statistic.shown_interval(figure.bounds()?);
-        Some(format!("{} {ends} %", statistic.title()))
+    reasons
+}
+
+fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {
+    let exact = statistics.iter().filter_map(|s| {
+        let [low, high] = s.statistic.interval_ends(s.exact?);
+        Some(format!("{} [{low}, {high}]", s.statistic.name()))
+    });
+    let exact: Vec<String> = exact.collect();
+    let text = || {
+        format!(
+            "exact F intervals, cases treated as independent: {}",
+            exact.join("; ")
+        )
     };
-    let bounds: Vec<String> = figures.iter().filter_map(bound).collect();
+    (!exact.is_empty()).then(text)
+}
+
+/// How many labelled cases have a verdict, and the bounds of proportions that unscored cases leave.
+fn coverage_notes(statistics: &[AgreementStatistic]) -> Vec<String> {
+    let mut coverage: Vec<String> = Vec::new();
+    for statistic in statistics {
+        let text = statistic.coverage.told(statistic.statistic.cases());
+        if !coverage.contains(&text) {
+            coverage.push(text);
+        }
+    }
+    let mut notes = vec![format!("coverage: {} have a verdict", coverage.join(", "))];
+    let bounds = statistics.iter().filter_map(|s| {
+        let interval = s.statistic.shown_interval(s.bounds()?);
+        Some(format!("{} {interval} %", s.statistic.title()))
+    });
+    let bounds: Vec<String> = bounds.collect();
     if !bounds.is_empty() {
-        told.push(format!(
-            "if those without a verdict were all wrong, to if they were all right: {}",
+        notes.push(format!(
+            "bounds if all unscored cases were wrong or right: {}",
             bounds.join("; ")
         ));
     }
-    told
+    notes
 }
 
-/// Reasons, each once, with what they are reasons for.
-pub(super) fn said(notes: Vec<(String, String)>) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (what, reason) in notes {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, of)) => of.push(what),
-            None => reasons.push((reason, vec![what])),
-        }
-    }
-    let line =
-        |(reason, of): (String, Vec<String>)| format!("undefined: {} ({reason})", of.join(", "));
-    reasons.into_iter().map(line).collect()
-}
-
-/// The main statistics, a row for each target or subgroup.
-fn brief(title: &str, rows: &[(String, &[AgreementStatistic])]) -> TableSection {
-    let find = |figures: &[AgreementStatistic], statistic| {
-        figures
-            .iter()
-            .find(|figure| figure.statistic == statistic)
-            .cloned()
+/// The main statistics, one row per target or subgroup.
+fn summary_table(title: &str, rows: &[SummaryRow]) -> TableSection {
+    let find = |statistics: &[AgreementStatistic], name| {
+        let found = statistics.iter().find(|s| s.statistic == name);
+        found.cloned()
     };
-    let shown: Vec<_> = BRIEF
+    let columns: Vec<_> = SUMMARY_STATISTICS
         .iter()
-        .filter(|(_, statistic)| rows.iter().any(|(_, f)| find(f, *statistic).is_some()))
+        .filter(|(_, name)| rows.iter().any(|(_, s)| find(s, *name).is_some()))
         .collect();
-    let mut head = vec![String::new()];
-    head.extend(shown.iter().map(|(name, _)| (*name).to_owned()));
-    head.extend(["pairs", "responses"].map(str::to_owned));
-    let mut grid = Table::new(head);
-    let mut reasons = Footnotes::default();
-    for (name, figures) in rows {
-        let both = [Statistic::Accuracy, Statistic::Pearson];
-        let both = both.map(|statistic| find(figures, statistic).map(|figure| figure.coverage));
-        let small = both.iter().flatten().all(|of| of.judged < SMALL);
-        let mut row = vec![format!("{name}{}", if small { " *" } else { "" })];
-        for (_, statistic) in &shown {
-            let figure = find(figures, *statistic);
-            row.push(figure.map_or("-".to_owned(), |figure| cell(&figure, &mut reasons)));
-        }
-        row.extend(both.map(|of| {
-            of.map_or("-".to_owned(), |of| {
-                format!("{} of {}", of.judged, of.labelled)
-            })
+    let mut header = vec![""];
+    header.extend(columns.iter().map(|(title, _)| *title));
+    header.extend(["pairs", "responses"]);
+    let mut table = Table::new(header);
+    let mut footnotes = Footnotes::default();
+    let mut has_small = false;
+    for (name, statistics) in rows {
+        let coverage = [Statistic::Accuracy, Statistic::Pearson]
+            .map(|name| find(statistics, name).map(|statistic| statistic.coverage));
+        let is_small = coverage.iter().flatten().all(|c| c.judged < SMALL_GROUP);
+        has_small |= is_small;
+        let mut row = vec![format!("{name}{}", if is_small { " *" } else { "" })];
+        let missing = || NOT_APPLICABLE.to_owned();
+        row.extend(columns.iter().map(|(_, name)| {
+            let found = find(statistics, *name);
+            found.map_or_else(missing, |found| footnotes.cell(&found))
         }));
-        grid.row(row);
+        row.extend(coverage.map(|coverage| {
+            coverage.map_or_else(missing, |c| format!("{} of {}", c.judged, c.labelled))
+        }));
+        table.row(row);
     }
-    let mut told = vec!["pairs, responses: those with a verdict of those labelled".to_owned()];
-    told.extend(reasons.told());
-    if grid
-        .rows
-        .iter()
-        .any(|row| row.first().is_some_and(|name| name.ends_with(" *")))
-    {
-        told.push(format!("*  fewer than {SMALL} cases: little can be said"));
+    let mut notes = vec![
+        "in brackets: 95 % CI".to_owned(),
+        "pairs, responses: with a verdict, of all labelled".to_owned(),
+    ];
+    notes.extend(footnotes.into_lines());
+    if has_small {
+        notes.push(format!(
+            "*  fewer than {SMALL_GROUP} cases: too few for conclusions"
+        ));
     }
-    TableSection {
-        title: title.to_owned(),
-        grid,
-        notes: told,
-    }
+    TableSection::new(title, table).with_notes(notes)
 }
 
-/// A value with its interval, or a letter that stands for the reason why there is none.
-fn cell(figure: &AgreementStatistic, reasons: &mut Footnotes) -> String {
-    let (statistic, estimate) = (figure.statistic, &figure.estimate);
-    let [low, high] = match (estimate.value, estimate.interval) {
-        (Ok(_), Ok(ends)) => ends,
-        (Ok(value), Err(why)) => {
-            return format!("{} {}", statistic.shown(value), reasons.letter(why));
-        }
-        (Err(why), _) => return format!("undefined {}", reasons.letter(why)),
-    };
-    let value = estimate.value.unwrap_or_default();
-    if statistic.is_share() {
-        let [value, low, high] = [value, low, high].map(|v| 100.0 * v);
-        format!("{value:.1} % [{low:.0}, {high:.0}]")
-    } else {
-        let [value, low, high] = [value, low, high].map(|v| statistic.shown(v));
-        format!("{value} [{low}, {high}]")
-    }
-}
-
-/// Reasons by letter, as they come up in a table.
+/// Reasons why cells have no value or interval, by letter.
 #[derive(Default)]
 struct Footnotes(Vec<String>);
 
 impl Footnotes {
+    /// A value with its interval, or the letter of the reason why there is none.
+    fn cell(&mut self, statistic: &AgreementStatistic) -> String {
+        let (name, estimate) = (statistic.statistic, &statistic.estimate);
+        match (estimate.value, estimate.interval) {
+            (Ok(_), Ok(_)) => estimate_cell(name, estimate),
+            (Ok(value), Err(reason)) => format!("{} {}", name.shown(value), self.letter(reason)),
+            (Err(reason), _) => format!("{UNDEFINED} {}", self.letter(reason)),
+        }
+    }
+
     fn letter(&mut self, reason: Undefined) -> char {
-        // How many draws had a value differs from cell to cell, and says the same.
+        // The number of resamples with a value differs from cell to cell.
         let text = match reason {
-            Undefined::Unstable { .. } => "too few bootstrap draws have a value".to_owned(),
+            Undefined::Unstable { .. } => "too few bootstrap resamples have a value".to_owned(),
             other => other.named(SIDES),
         };
         let known = self.0.iter().position(|known| *known == text);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.0.push(text);
             self.0.len() - 1
         });
-        ('a'..='z').nth(place).unwrap_or('?')
+        ('a'..='z').nth(index).unwrap_or('?')
     }
 
-    fn told(self) -> Vec<String> {
-        ('a'..='z')
-            .zip(self.0)
+    fn into_lines(self) -> Vec<String> {
+        let lines = ('a'..='z').zip(self.0);
+        lines
             .map(|(letter, reason)| format!("{letter}  {reason}"))
             .collect()
-    }
-}
-
-/// A p-value as tables show it.
-pub(crate) fn probability(p: f64) -> String {
-    if p < 0.001 {
-        "below 0.001".to_owned()
-    } else {
-        format!("{p:.3}")
     }
 }

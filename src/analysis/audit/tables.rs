@@ -1,16 +1,17 @@
-//! An audit as a person reads it: the findings in words, then the figures they rest on.
+//! An audit as text, tables and CSV.
 
 use std::fmt::Write as _;
 
 use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit};
-use crate::analysis::agreement::TableSection;
 use crate::analysis::audit::audit_estimate::AuditEstimate;
-use crate::support::terminal::table::Table;
+use crate::analysis::caption::interval_caption;
+use crate::support::tables::{Reasons, Table, TableSection};
+use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, with_interval};
 use crate::support::text::plural;
 
 impl AuditResult {
-    /// What was audited, and every finding in a line.
-    pub fn lead(&self) -> String {
+    /// Returns the paragraph above the tables: what was audited, and one line per finding and threshold.
+    pub fn intro(&self) -> String {
         let mut text = format!("{} audited on {}\n", self.judge, self.source);
         let _ = writeln!(
             text,
@@ -20,18 +21,14 @@ impl AuditResult {
             self.labelled,
             match self.unreadable {
                 0 => String::new(),
-                n => format!("; {n} without a pair to judge"),
+                n => format!("; {} unreadable", plural(n as u64, "case")),
             },
             match self.judged {
                 0 => String::new(),
-                n => format!("; {} for this audit", plural(n as u64, "verdict")),
+                n => format!("; {} made for this audit", plural(n as u64, "verdict")),
             },
         );
-        let _ = writeln!(
-            text,
-            "intervals: 95 %, by {} draws of whole images (seed {})\n",
-            self.draws, self.seed
-        );
+        let _ = writeln!(text, "{}\n", interval_caption(self.draws, self.seed));
         let findings = self
             .probes
             .iter()
@@ -43,18 +40,18 @@ impl AuditResult {
         text + &findings.chain(limits).collect::<Vec<_>>().join("\n")
     }
 
-    /// A table for each probe that ran.
-    pub fn parts(&self) -> Vec<TableSection> {
+    /// Returns one table per probe that ran.
+    pub fn tables(&self) -> Vec<TableSection> {
         let ran = self
             .probes
             .iter()
             .filter(|f| !f.measures.is_empty() || !f.notes.is_empty());
-        ran.map(Finding::part).collect()
+        ran.map(Finding::table).collect()
     }
 
-    /// Every figure on a line of its own.
-    pub fn grid(&self) -> Table {
-        let mut grid = Table::new([
+    /// Returns one row per statistic.
+    pub fn csv_table(&self) -> Table {
+        let mut table = Table::new([
             "probe",
             "outcome",
             "measure",
@@ -77,51 +74,52 @@ impl AuditResult {
             "finding",
         ]);
         for finding in &self.probes {
-            let outcome = word(finding.outcome);
+            let outcome = variant_name(finding.outcome);
             let probe = finding.probe.key().to_owned();
             if finding.measures.is_empty() {
                 let mut row = vec![probe, outcome];
                 row.resize(19, String::new());
                 row.push(finding.words.clone());
-                grid.row(row);
+                table.row(row);
                 continue;
             }
             for measure in &finding.measures {
                 let mut row = vec![probe.clone(), outcome.clone(), measure.key.clone()];
-                row.push(word(measure.unit));
-                row.extend(cells(Some(&measure.reading)));
+                row.push(variant_name(measure.unit));
+                row.extend(csv_cells(Some(&measure.reading)));
                 row.push(measure.reading.images.to_string());
                 row.push(measure.reading.undefined.clone().unwrap_or_default());
                 row.push(measure.control_title.clone().unwrap_or_default());
-                row.extend(cells(measure.control.as_ref()));
-                row.extend(cells(measure.beyond.as_ref()));
+                row.extend(csv_cells(measure.control.as_ref()));
+                row.extend(csv_cells(measure.beyond.as_ref()));
                 row.push(finding.words.clone());
-                grid.row(row);
+                table.row(row);
             }
         }
-        grid
+        table
     }
 }
 
-/// The name of a unit variant in files.
-fn word(value: impl serde::Serialize) -> String {
+/// Returns the name of a unit variant in JSON.
+fn variant_name(value: impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn cells(reading: Option<&AuditEstimate>) -> [String; 4] {
+/// Value, interval and n; empty without an estimate.
+fn csv_cells(estimate: Option<&AuditEstimate>) -> [String; 4] {
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    let interval = reading.and_then(|r| r.interval);
+    let interval = estimate.and_then(|r| r.interval);
     [
-        number(reading.and_then(|r| r.value)),
+        number(estimate.and_then(|r| r.value)),
         number(interval.map(|i| i[0])),
         number(interval.map(|i| i[1])),
-        reading.map_or_else(String::new, |r| r.n.to_string()),
+        estimate.map_or_else(String::new, |r| r.n.to_string()),
     ]
 }
 
 impl Finding {
-    /// How it ended and what was found, in one line.
+    /// Returns the outcome and the finding in one line.
     pub fn told(&self) -> String {
         match self.outcome {
             FindingOutcome::NotRun => self.words.clone(),
@@ -129,110 +127,82 @@ impl Finding {
         }
     }
 
-    /// Its figures as a table.
-    pub fn part(&self) -> TableSection {
-        let controlled = self.measures.iter().any(|m| m.control.is_some());
-        let mut head = vec![self.probe.key(), "value", "95 % interval", "n"];
-        if controlled {
-            head.extend([
-                "control",
-                "95 % interval",
-                "n",
-                "beyond it",
-                "95 % interval",
-            ]);
+    /// Returns the statistics of the probe as a table.
+    pub fn table(&self) -> TableSection {
+        let has_control = self.measures.iter().any(|m| m.control.is_some());
+        let mut header = vec![self.probe.key(), "value [95 % CI]", "n"];
+        if has_control {
+            header.extend(["control [95 % CI]", "n", "net of control [95 % CI]"]);
         }
-        let mut grid = Table::new(head);
-        let mut undefined: Vec<(String, Vec<String>)> = Vec::new();
-        let mut controls: Vec<String> = Vec::new();
+        let mut table = Table::new(header);
+        let mut reasons = Reasons::default();
+        let mut controls: Vec<&str> = Vec::new();
         for measure in &self.measures {
-            grid.row(measure.row(controlled));
-            for (what, why) in measure.unknown() {
-                match undefined.iter_mut().find(|(known, _)| *known == why) {
-                    Some((_, of)) => of.push(what),
-                    None => undefined.push((why, vec![what])),
-                }
+            table.row(measure.row(has_control));
+            for (subject, reason) in measure.undefined_parts() {
+                reasons.add(subject, reason);
             }
-            if let Some(title) = &measure.control_title {
-                let known = controls.iter_mut().find(|known| known.as_str() == title);
-                if known.is_none() {
-                    controls.push(title.clone());
-                }
-            }
+            let title = measure.control_title.as_deref();
+            controls.extend(title.filter(|title| !controls.contains(title)));
         }
-        let said = undefined.into_iter();
-        let mut notes: Vec<String> = said
-            .map(|(why, of)| format!("undefined: {} ({why})", of.join(", ")))
-            .collect();
+        let mut notes = reasons.undefined_notes();
         if !controls.is_empty() {
             notes.push(format!("control: {}", controls.join("; ")));
         }
         notes.extend(self.notes.iter().cloned());
-        TableSection {
-            title: format!("{}: {}", self.probe.key(), self.outcome.word()),
-            grid,
-            notes,
-        }
+        let title = format!("{}: {}", self.probe.key(), self.outcome.word());
+        TableSection::new(title, table).with_notes(notes)
     }
 }
 
 impl AuditMeasure {
-    /// What of the figure, its control and what is beyond it has no value or no interval, and why.
-    fn unknown(&self) -> Vec<(String, String)> {
+    /// Which of the statistic, its control and their difference have no value or no interval, and why.
+    fn undefined_parts(&self) -> Vec<(String, String)> {
         let title = self.title.trim();
-        let readings = [
+        let estimates = [
             (Some(&self.reading), title.to_owned()),
             (self.control.as_ref(), format!("the control of {title}")),
-            (self.beyond.as_ref(), format!("{title} beyond its control")),
+            (self.beyond.as_ref(), format!("{title} net of the control")),
         ];
-        let known = readings.into_iter().filter_map(|(reading, what)| {
-            let reading = reading?;
-            let lead = if reading.value.is_some() {
-                "interval of "
-            } else {
-                ""
-            };
-            Some((format!("{lead}{what}"), reading.undefined.clone()?))
+        let reasons = estimates.into_iter().filter_map(|(estimate, subject)| {
+            let estimate = estimate?;
+            let is_interval = estimate.value.is_some();
+            let prefix = if is_interval { "interval of " } else { "" };
+            Some((format!("{prefix}{subject}"), estimate.undefined.clone()?))
         });
-        known.collect()
+        reasons.collect()
     }
 
-    fn row(&self, controlled: bool) -> Vec<String> {
-        let value = |reading: Option<&AuditEstimate>, unit: MeasureUnit| {
-            let value = reading.map(|r| r.value.map(|v| unit.shown(v) + unit.sign()));
-            value.map_or("-".to_owned(), |v| {
-                v.unwrap_or_else(|| "undefined".to_owned())
-            })
-        };
-        let interval = |reading: Option<&AuditEstimate>, unit: MeasureUnit| {
-            let ends = reading.and_then(|r| r.interval);
-            ends.map_or("-".to_owned(), |[low, high]| {
-                format!("[{}, {}]", unit.shown(low), unit.shown(high))
-            })
-        };
-        let n =
-            |reading: Option<&AuditEstimate>| reading.map_or("-".to_owned(), |r| r.n.to_string());
-        let own = Some(&self.reading);
+    fn row(&self, has_control: bool) -> Vec<String> {
+        let missing = || NOT_APPLICABLE.to_owned();
+        let n = |estimate: &AuditEstimate| estimate.n.to_string();
         let mut row = vec![
             self.title.clone(),
-            value(own, self.unit),
-            interval(own, self.unit),
-            n(own),
+            estimate_cell(&self.reading, self.unit),
+            n(&self.reading),
         ];
-        if controlled {
+        if has_control {
             let control = self.control.as_ref();
-            row.extend([
-                value(control, self.unit),
-                interval(control, self.unit),
-                n(control),
-            ]);
+            row.push(control.map_or_else(missing, |c| estimate_cell(c, self.unit)));
+            row.push(control.map_or_else(missing, n));
             let unit = match self.unit {
                 MeasureUnit::Share => MeasureUnit::ShareDifference,
                 unit => unit,
             };
-            let beyond = self.beyond.as_ref();
-            row.extend([value(beyond, unit), interval(beyond, unit)]);
+            let net = self.beyond.as_ref();
+            row.push(net.map_or_else(missing, |net| estimate_cell(net, unit)));
         }
         row
     }
+}
+
+/// A value with its unit and interval.
+fn estimate_cell(estimate: &AuditEstimate, unit: MeasureUnit) -> String {
+    let Some(value) = estimate.value else {
+        return UNDEFINED.to_owned();
+    };
+    let interval = estimate
+        .interval
+        .map(|ends| ends.map(|end| unit.shown(end)));
+    with_interval(&(unit.shown(value) + unit.sign()), interval)
 }

@@ -9,7 +9,7 @@ mod file;
 mod fit;
 mod tables;
 
-pub(crate) use crate::analysis::calibration::tables::of_means;
+pub(crate) use crate::analysis::calibration::tables::{means_csv_table, means_table};
 pub use apply::{CalibratedMean, means};
 pub use curve::{Curve, Method};
 pub use file::{Calibration, CalibrationQuality, FittedMap};

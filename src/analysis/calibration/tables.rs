@@ -2,34 +2,41 @@
 
 use super::apply::CalibratedMean;
 use super::file::{Calibration, CalibrationQuality};
-use crate::analysis::agreement::TableSection;
-use crate::judging::run::summary::percent_down;
-use crate::support::terminal::number::{plain, signed};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection};
+use crate::support::terminal::number::{
+    floor_percent, signed_two_decimals, two_decimals, with_interval,
+};
 use crate::support::text::plural;
 
-/// With fewer labels an isotonic map follows the noise.
-const WANTED: usize = 200;
+/// The number of labelled responses below which a note warns: an isotonic map then follows the noise.
+const RECOMMENDED_LABELS: usize = 200;
 
 impl Calibration {
-    /// What was fitted, and how good it is.
-    pub fn parts(&self) -> Vec<TableSection> {
-        let mut grid = Table::new([
+    /// Returns the tables: the quality of the maps, and the reliability of the first target.
+    pub fn tables(&self) -> Vec<TableSection> {
+        let mut tables = vec![self.quality_table()];
+        tables.extend(self.reliability_table());
+        tables
+    }
+
+    /// The errors of each target before and after calibration.
+    fn quality_table(&self) -> TableSection {
+        let mut table = Table::new([
             "",
             "n",
             "images",
             "error before",
-            "after",
+            "error after",
             "bias before",
-            "after",
-            "calibration error",
-            "after",
+            "bias after",
+            "ECE before",
+            "ECE after",
         ]);
         for (target, fitted) in &self.targets {
-            let error = |q: &CalibrationQuality| shown(q.error, q.error_interval);
-            let bias = |q: &CalibrationQuality| shown(q.bias, q.bias_interval);
+            let error = |q: &CalibrationQuality| format_value(q.error, q.error_interval);
+            let bias = |q: &CalibrationQuality| format_value(q.bias, q.bias_interval);
             let (before, after) = (&fitted.before, &fitted.after);
-            grid.row([
+            table.row([
                 target.key().to_owned(),
                 fitted.n.to_string(),
                 fitted.images.to_string(),
@@ -42,62 +49,78 @@ impl Calibration {
             ]);
         }
         let mut notes = vec![
-            "error: mean absolute, in points; bias: mean of score less label; 95 % intervals over images"
+            "error: mean absolute error, in points; bias: mean signed error (score − label); in brackets: 95 % CI, \
+             clustered by image"
                 .to_owned(),
-            "after: each response mapped by what was fitted without its image".to_owned(),
-            "calibration error: how far the mean label of a half-point bin lies from its mean score"
+            "after: cross-fitted (each response is mapped by a fit that excludes its image)".to_owned(),
+            "ECE: expected calibration error, the mean gap between scores and labels in bins of half a point"
                 .to_owned(),
         ];
         for (target, reason) in &self.left_out {
             notes.push(format!("not fitted: {} ({reason})", target.key()));
         }
-        if let Some(few) = self
-            .targets
-            .values()
-            .map(|f| f.n)
-            .min()
-            .filter(|n| *n < WANTED)
-        {
+        let fewest = self.targets.values().map(|fitted| fitted.n).min();
+        if let Some(n) = fewest.filter(|n| *n < RECOMMENDED_LABELS) {
             notes.push(format!(
-                "{} are few: some hundred settle a map, and a straight line needs fewer than a curve",
-                plural(few as u64, "labelled response")
+                "{} are few: use at least {RECOMMENDED_LABELS}, or a linear map, which needs fewer than an isotonic \
+                 one",
+                plural(n as u64, "labelled response")
             ));
         }
-        let title = format!("{} on the scale of {}", self.name, self.labels);
-        let mut parts = vec![TableSection { title, grid, notes }];
-        parts.extend(self.reliability());
-        parts
+        let title = format!("{} on the label scale of {}", self.name, self.labels);
+        TableSection::new(title, table).with_notes(notes)
     }
 
     /// The reliability of the first target's scores.
-    fn reliability(&self) -> Option<TableSection> {
+    fn reliability_table(&self) -> Option<TableSection> {
         let (target, fitted) = self.targets.first_key_value()?;
-        let mut grid = Table::new(["scores", "n", "mean score", "mean label", "gap"]);
+        let mut table = Table::new(["scores", "n", "mean score", "mean label", "gap"]);
         for bin in &fitted.before.reliability.bins {
-            grid.row([
+            table.row([
                 format!("{:.1} to {:.1}", bin.from, bin.to),
                 bin.n.to_string(),
-                plain(bin.score),
-                plain(bin.truth),
-                signed(bin.score - bin.truth),
+                two_decimals(bin.score),
+                two_decimals(bin.truth),
+                signed_two_decimals(bin.score - bin.truth),
             ]);
         }
-        Some(TableSection {
-            title: format!("reliability of the scores as they are, on {}", target.key()),
-            grid,
-            notes: Vec::new(),
-        })
+        let title = format!(
+            "reliability before calibration (score target: {})",
+            target.key()
+        );
+        Some(TableSection::new(title, table))
     }
 }
 
-fn shown(value: f64, interval: Option<[f64; 2]>) -> String {
-    let ends = interval.map(|[low, high]| format!(" [{}, {}]", plain(low), plain(high)));
-    plain(value) + &ends.unwrap_or_default()
+/// Returns the calibrated mean scores of models as a table.
+pub(crate) fn means_table(means: &[CalibratedMean]) -> TableSection {
+    let mut table = Table::new([
+        "model",
+        "target",
+        "n",
+        "coverage",
+        "score",
+        "calibrated [95 % CI]",
+    ]);
+    for mean in means {
+        table.row([
+            mean.model.clone(),
+            mean.target.key().to_owned(),
+            mean.n.to_string(),
+            floor_percent(mean.coverage),
+            two_decimals(mean.score),
+            format_value(mean.calibrated, mean.interval),
+        ]);
+    }
+    let title = "mean calibrated scores (label scale)";
+    TableSection::new(title, table.with_text_columns(2)).with_notes(vec![
+        "95 % CI: clustered by image; includes the uncertainty of the calibration map".to_owned(),
+    ])
 }
 
-/// The mean scores of models as a table.
-pub(crate) fn of_means(means: &[CalibratedMean]) -> Table {
-    let head = [
+/// Returns the calibrated mean scores of models with a number in every column.
+pub(crate) fn means_csv_table(means: &[CalibratedMean]) -> Table {
+    let mut table = Table::new([
         "model",
         "of",
         "n",
@@ -106,20 +129,24 @@ pub(crate) fn of_means(means: &[CalibratedMean]) -> Table {
         "calibrated",
         "low",
         "high",
-    ];
-    let mut grid = Table::new(head);
-    for row in means {
-        let end = |i: usize| row.interval.map_or("-".to_owned(), |ends| plain(ends[i]));
-        grid.row([
-            row.model.clone(),
-            row.target.key().to_owned(),
-            row.n.to_string(),
-            format!("{:.0} %", percent_down(row.coverage)),
-            plain(row.score),
-            plain(row.calibrated),
+    ]);
+    for mean in means {
+        let end = |i: usize| mean.interval.map_or("-".to_owned(), |e| two_decimals(e[i]));
+        table.row([
+            mean.model.clone(),
+            mean.target.key().to_owned(),
+            mean.n.to_string(),
+            floor_percent(mean.coverage),
+            two_decimals(mean.score),
+            two_decimals(mean.calibrated),
             end(0),
             end(1),
         ]);
     }
-    grid
+    table
+}
+
+fn format_value(value: f64, interval: Option<[f64; 2]>) -> String {
+    let interval = interval.map(|ends| ends.map(two_decimals));
+    with_interval(&two_decimals(value), interval)
 }

@@ -77,6 +77,9 @@ fn states<'a, 'b: 'a>(
     texts.sort_unstable();
     texts.dedup();
     let mut states = HashMap::new();
+    // Candle's matrix product on the CPU rounds by the number of rows: one text at a time, so that the scores
+    // do not depend on the batch size.
+    let batch = if bert.device.is_cpu() { 1 } else { batch };
     for places in batches(&texts, |text| ids(text).len(), |_| batch) {
         let of = |i: &usize| texts.get(*i).copied().unwrap_or_default();
         let sequences: Vec<&[u32]> = places.iter().map(|i| ids(of(i))).collect();

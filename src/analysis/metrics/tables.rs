@@ -1,62 +1,42 @@
-//! The table as a person, a page or a spreadsheet reads it.
+//! Metrics as tables to read, and for CSV.
 
 use std::fmt::Write as _;
 
 use super::table::{MetricEstimate, MetricTable, ModelMetrics};
-use crate::judging::run::summary::percent_down;
-use crate::support::terminal::table::Table;
-use crate::support::text::{plural, printable};
+use crate::support::tables::{Reasons, Table, TableSection};
+use crate::support::terminal::number::{NOT_APPLICABLE, floor_percent, with_interval};
+use crate::support::text::plural;
 
-const HEAD: [&str; 6] = ["metric", "value", "95 % interval", "n", "coverage", "range"];
+const HEADER: [&str; 5] = ["metric", "value [95 % CI]", "n", "coverage", "range"];
 
 impl MetricTable {
-    /// A table for each model, to read.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.heading());
-        for model in &self.models {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "\n{}\n", heading(model));
-            text.push_str(&grid(model).text());
-            for line in uncounted(model).into_iter().chain(unsure(model)) {
-                let _ = writeln!(text, "{line}");
-            }
+    /// Returns the paragraph above the tables.
+    pub fn intro(&self) -> String {
+        let cases = plural(self.cases, "case");
+        let mut text = format!(
+            "{cases} of {}; higher is better in every metric",
+            self.source
+        );
+        if self.unreadable > 0 {
+            let _ = write!(text, "\n{} unreadable", plural(self.unreadable, "line"));
         }
+        text
+    }
+
+    /// Returns one table per model, and a section of notes with the settings.
+    pub fn tables(&self) -> Vec<TableSection> {
+        let mut tables: Vec<TableSection> = self.models.iter().map(model_table).collect();
         if !self.settings.is_empty() {
-            text.push('\n');
+            let settings = self.settings.iter();
+            let notes = settings.map(|(name, value)| format!("{name}: {value}"));
+            tables.push(TableSection::default().with_notes(notes.collect()));
         }
-        for (name, value) in &self.settings {
-            let _ = writeln!(text, "{name}: {value}");
-        }
-        text
+        tables
     }
 
-    /// The same in Markdown.
-    pub fn markdown(&self) -> String {
-        let mut text = format!("{}\n", self.heading());
-        for model in &self.models {
-            let _ = writeln!(
-                text,
-                "\n### {}\n",
-                heading(model).replace('|', "\\|").replace('<', "&lt;")
-            );
-            text.push_str(&grid(model).markdown());
-            let lines: Vec<String> = uncounted(model).into_iter().chain(unsure(model)).collect();
-            if !lines.is_empty() {
-                let _ = writeln!(text, "\n- {}", lines.join("\n- "));
-            }
-        }
-        for (name, value) in &self.settings {
-            let _ = writeln!(text, "\n{name}: {value}");
-        }
-        text
-    }
-
-    /// One row for each model and metric, as CSV.
-    ///
-    /// # Errors
-    /// None that is known: the rows are written to memory.
-    pub fn csv(&self) -> anyhow::Result<String> {
-        let mut grid = Table::new([
+    /// Returns one row per model and metric.
+    pub fn csv_table(&self) -> Table {
+        let mut table = Table::new([
             "model", "metric", "value", "low", "high", "n", "of", "coverage", "images", "least",
             "most",
         ]);
@@ -65,7 +45,7 @@ impl MetricTable {
                 let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
                 let [low, high] =
                     [0, 1].map(|end| figure.interval.and_then(|i| i.get(end).copied()));
-                grid.row([
+                table.row([
                     model.model.clone(),
                     figure.metric.to_owned(),
                     number(figure.value),
@@ -80,98 +60,77 @@ impl MetricTable {
                 ]);
             }
         }
-        grid.csv()
-    }
-
-    fn heading(&self) -> String {
-        let cases = plural(self.cases, "case");
-        let mut text = format!("{cases} of {}; more is better in every metric", self.source);
-        if self.unreadable > 0 {
-            let _ = write!(text, "\n{} unreadable", plural(self.unreadable, "line"));
-        }
-        text
+        table
     }
 }
 
-fn grid(model: &ModelMetrics) -> Table {
-    let mut grid = Table::new(HEAD);
-    for figure in headlines(model) {
-        grid.row(cells(figure));
+fn model_table(model: &ModelMetrics) -> TableSection {
+    let mut table = Table::new(HEADER);
+    for metric in headlines(model) {
+        table.row(cells(metric));
     }
-    grid
-}
-
-fn headlines(model: &ModelMetrics) -> impl Iterator<Item = &MetricEstimate> {
-    model.metrics.iter().filter(|figure| figure.headline)
-}
-
-fn heading(model: &ModelMetrics) -> String {
-    let given = if model.answers == model.expected {
+    let answers = if model.answers == model.expected {
         plural(model.answers, "answer")
     } else {
         let expected = plural(model.expected, "answer");
         format!("{} of {expected}", model.answers)
     };
-    format!("{}: {given}", printable(&model.model))
+    let notes = not_counted(model).into_iter().chain(no_interval(model));
+    TableSection::new(format!("{}: {answers}", model.model), table).with_notes(notes.collect())
 }
 
-/// What has a number and no interval, and why: a line for each reason.
-fn unsure(model: &ModelMetrics) -> Vec<String> {
-    let mut lines: Vec<(&str, Vec<&str>)> = Vec::new();
-    for figure in headlines(model) {
-        let Some(why) = figure.no_interval.as_deref() else {
-            continue;
-        };
-        match lines.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, metrics)) => metrics.push(figure.metric),
-            None => lines.push((why, vec![figure.metric])),
-        }
-    }
-    let line =
-        |(why, metrics): (&str, Vec<&str>)| format!("no interval: {why} ({})", metrics.join(", "));
-    lines.into_iter().map(line).collect()
+fn headlines(model: &ModelMetrics) -> impl Iterator<Item = &MetricEstimate> {
+    model.metrics.iter().filter(|metric| metric.headline)
 }
 
-/// What has no number, and why: a line for each reason, with the metrics that it concerns.
-fn uncounted(model: &ModelMetrics) -> Vec<String> {
-    let mut lines: Vec<(u64, &str, Vec<&str>)> = Vec::new();
-    for figure in headlines(model) {
-        for (why, n) in &figure.uncounted {
-            match lines.iter_mut().find(|(m, w, _)| m == n && w == why) {
-                Some((_, _, metrics)) => metrics.push(figure.metric),
-                None => lines.push((*n, why, vec![figure.metric])),
-            }
-        }
-    }
+/// Metrics with a value and no interval, one line per reason.
+fn no_interval(model: &ModelMetrics) -> Vec<String> {
+    let reasons: Reasons = headlines(model)
+        .filter_map(|metric| Some((metric.metric, metric.no_interval.clone()?)))
+        .collect();
+    let note = |(reason, metrics): (String, Vec<String>)| {
+        format!("no interval: {reason} ({})", metrics.join(", "))
+    };
+    reasons.into_groups().into_iter().map(note).collect()
+}
+
+/// Answers without a value, one line per reason and number.
+fn not_counted(model: &ModelMetrics) -> Vec<String> {
+    let reasons: Reasons = headlines(model)
+        .flat_map(|metric| {
+            let counts = metric.uncounted.iter();
+            counts.map(|(reason, n)| {
+                let answers = plural(*n, "answer");
+                (metric.metric, format!("{answers} not counted: {reason}"))
+            })
+        })
+        .collect();
     let all = headlines(model).count();
-    let line = |(n, why, metrics): (u64, &str, Vec<&str>)| {
-        let which = if metrics.len() == all {
+    let note = |(reason, metrics): (String, Vec<String>)| {
+        let metrics = if metrics.len() == all {
             "every metric".to_owned()
         } else {
             metrics.join(", ")
         };
-        format!("uncounted {n}: {why} ({which})")
+        format!("{reason} ({metrics})")
     };
-    lines.into_iter().map(line).collect()
+    reasons.into_groups().into_iter().map(note).collect()
 }
 
-fn cells(figure: &MetricEstimate) -> Vec<String> {
-    let none = || "-".to_owned();
+fn cells(metric: &MetricEstimate) -> [String; 5] {
     let number = |value: f64| format!("{value:.3}");
-    let [least, most] = figure
-        .range
-        .map(|end| end.map_or_else(|| "∞".to_owned(), |end| end.to_string()));
-    let least = least.replace('∞', "-∞");
-    vec![
-        figure.metric.to_owned(),
-        figure.value.map_or_else(none, number),
-        figure.interval.map_or_else(none, |[low, high]| {
-            format!("{} to {}", number(low), number(high))
-        }),
-        figure.n.to_string(),
-        figure
-            .coverage
-            .map_or_else(none, |part| format!("{:.0} %", percent_down(part))),
-        format!("{least} to {most}"),
+    let missing = || NOT_APPLICABLE.to_owned();
+    let interval = metric.interval.map(|ends| ends.map(number));
+    let [low, high] = metric.range;
+    let end =
+        |end: Option<f64>, unbounded: &str| end.map_or(unbounded.to_owned(), |e| e.to_string());
+    [
+        metric.metric.to_owned(),
+        metric
+            .value
+            .map_or_else(missing, |value| with_interval(&number(value), interval)),
+        metric.n.to_string(),
+        metric.coverage.map_or_else(missing, floor_percent),
+        format!("{} to {}", end(low, "-∞"), end(high, "∞")),
     ]
 }

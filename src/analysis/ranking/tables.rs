@@ -1,79 +1,42 @@
-//! A ranking as tables to read.
+//! A ranking as tables to read, and for CSV.
 
-use crate::analysis::agreement::{TableSection, probability};
+use std::collections::HashMap;
+
+use crate::analysis::caption::interval_caption;
 use crate::analysis::ranking::model_ranking::Ranking;
-use crate::judging::run::summary::percent_down;
-use crate::support::terminal::number::signed;
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection};
+use crate::support::terminal::number::{
+    NOT_APPLICABLE, floor_percent, format_p_value, percent_with_interval, signed_two_decimals,
+    with_interval,
+};
 use crate::support::text::plural;
 
 impl Ranking {
-    /// What the tables are about, in one paragraph.
-    pub fn lead(&self) -> String {
+    /// Returns the paragraph above the tables: what was ranked, and how intervals were computed.
+    pub fn intro(&self) -> String {
         format!(
-            "{} of {} with a verdict of {}, on {}; {}\nintervals: 95 %, by {} draws of whole images \
-             (seed {})",
+            "{} of {} with a verdict of {} on {}; score target: {}\n{}",
             self.n,
             plural(self.pairs as u64, "pair"),
             self.name,
-            self.target.key(),
             plural(self.images as u64, "image"),
-            self.draws,
-            self.seed
+            self.target.key(),
+            interval_caption(self.draws, self.seed)
         )
     }
 
-    /// The tables.
-    pub fn parts(&self) -> Vec<TableSection> {
-        vec![self.models_part(), self.matrix(), self.differences()]
+    /// Returns the tables: models, win / tie / loss matrix, and pairwise comparisons.
+    pub fn tables(&self) -> Vec<TableSection> {
+        vec![
+            self.model_table(),
+            self.outcome_matrix(),
+            self.comparison_table(),
+        ]
     }
 
-    /// The models, a line for each.
-    pub fn grid(&self) -> Table {
-        let mut grid = Table::new([
-            "model",
-            "rank",
-            "ranks",
-            "win rate",
-            "95 % interval",
-            "strength",
-            "95 % interval",
-            "win",
-            "tie",
-            "loss",
-            "n",
-            "coverage",
-        ]);
-        let dash = || "-".to_owned();
-        for model in &self.models {
-            let ranks = match model.rank_interval {
-                [a, b] if a == b => a.to_string(),
-                [a, b] => format!("{a}-{b}"),
-            };
-            let percent = |v: f64| format!("{:.1}", 100.0 * v);
-            let rates = model.win_rate_interval;
-            let strengths = model.strength_interval;
-            grid.row([
-                model.model.clone(),
-                model.rank.to_string(),
-                ranks,
-                model.win_rate.map_or_else(dash, |v| percent(v) + " %"),
-                rates.map_or_else(dash, |[a, b]| format!("{} to {}", percent(a), percent(b))),
-                model.strength.map_or_else(dash, signed),
-                strengths.map_or_else(dash, |[a, b]| format!("{} to {}", signed(a), signed(b))),
-                model.wins.to_string(),
-                model.ties.to_string(),
-                model.losses.to_string(),
-                model.n.to_string(),
-                format!("{:.0} %", percent_down(model.coverage)),
-            ]);
-        }
-        grid
-    }
-
-    /// The models with a number in each column, for a spreadsheet.
-    pub fn long(&self) -> Table {
-        let mut grid = Table::new([
+    /// Returns one row per model with a number in every column.
+    pub fn csv_table(&self) -> Table {
+        let mut table = Table::new([
             "model",
             "rank",
             "rank_best",
@@ -95,7 +58,7 @@ impl Ranking {
             let ends = |ends: Option<[f64; 2]>| [0, 1].map(|i| number(ends.map(|ends| ends[i])));
             let [rate_low, rate_high] = ends(model.win_rate_interval);
             let [strength_low, strength_high] = ends(model.strength_interval);
-            grid.row([
+            table.row([
                 model.model.clone(),
                 model.rank.to_string(),
                 model.rank_interval[0].to_string(),
@@ -113,97 +76,109 @@ impl Ranking {
                 model.coverage.to_string(),
             ]);
         }
-        grid
+        table
     }
 
-    fn models_part(&self) -> TableSection {
-        let mut notes = vec!["win rate: a tie is half a win".to_owned()];
+    fn model_table(&self) -> TableSection {
+        let mut table = Table::new([
+            "model",
+            "rank [95 % CI]",
+            "win rate [95 % CI]",
+            "strength [95 % CI]",
+            "win",
+            "tie",
+            "loss",
+            "n",
+            "coverage",
+        ]);
+        let missing = || NOT_APPLICABLE.to_owned();
+        for model in &self.models {
+            let ranks = model.rank_interval.map(|rank| rank.to_string());
+            let win_rate = |rate| percent_with_interval(rate, model.win_rate_interval);
+            let strength = |strength| {
+                let interval = model.strength_interval;
+                let interval = interval.map(|ends| ends.map(signed_two_decimals));
+                with_interval(&signed_two_decimals(strength), interval)
+            };
+            table.row([
+                model.model.clone(),
+                with_interval(&model.rank.to_string(), Some(ranks)),
+                model.win_rate.map_or_else(missing, win_rate),
+                model.strength.map_or_else(missing, strength),
+                model.wins.to_string(),
+                model.ties.to_string(),
+                model.losses.to_string(),
+                model.n.to_string(),
+                floor_percent(model.coverage),
+            ]);
+        }
+        TableSection::new("models, best first", table).with_notes(self.model_notes())
+    }
+
+    fn model_notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "rank: simultaneous 95 % confidence intervals".to_owned(),
+            "win rate: a tie counts as half a win".to_owned(),
+        ];
         notes.push(match self.ties {
             Some(ties) => format!(
-                "strength: its logarithm in Bradley and Terry's model with ties (Davidson 1970), the mean \
-                 being 0; equal models tie in {:.0} % of their pairs",
+                "strength: log strength of the Bradley–Terry model with ties (Davidson 1970), mean 0; two equally \
+                 strong models tie in {:.0} % of their pairs",
                 100.0 * ties / (2.0 + ties)
             ),
-            None => "strength: undefined; ranks are of strengths drawn a little to each other".to_owned(),
+            None => {
+                "strength: undefined; ranks use strengths shrunk slightly towards each other".to_owned()
+            }
         });
         notes.extend(self.undefined.clone());
         if self.models.iter().any(|model| model.coverage < 1.0) {
-            notes.push("coverage: the part of a model's pairs that have a verdict".to_owned());
+            notes.push("coverage: proportion of a model's pairs that have a verdict".to_owned());
         }
-        notes.push("ranks: what the differences below that are more than chance leave to each, all right at once with 95 % confidence".to_owned());
-        if self
-            .models
-            .iter()
-            .all(|m| m.rank_interval[0] < m.rank_interval[1])
-        {
-            notes.push("no model's rank is certain".to_owned());
+        let is_uncertain = |[best, worst]: [usize; 2]| best < worst;
+        if self.models.iter().all(|m| is_uncertain(m.rank_interval)) {
+            notes.push("no model has a certain rank".to_owned());
         }
-        TableSection {
-            title: "models, best first".to_owned(),
-            grid: self.grid(),
-            notes,
-        }
+        notes
     }
 
-    /// Wins, ties and losses of each against each.
-    fn matrix(&self) -> TableSection {
-        let mut head = vec!["row against column".to_owned()];
-        head.extend(self.models.iter().map(|model| model.model.clone()));
-        let mut grid = Table::new(head);
-        for row in &self.models {
-            let mut cells = vec![row.model.clone()];
-            for column in &self.models {
-                let find = |a: &str, b: &str| {
-                    self.duels
-                        .iter()
-                        .find(|duel| duel.first == a && duel.second == b)
-                };
-                let (a, b) = (&row.model, &column.model);
-                let own = find(a, b).map(|d| [d.wins, d.ties, d.losses]);
-                let counts = own.or_else(|| find(b, a).map(|d| [d.losses, d.ties, d.wins]));
-                let counts = counts.filter(|counts| counts.iter().sum::<u64>() > 0);
-                cells.push(counts.map_or("-".to_owned(), |[w, t, l]| format!("{w} / {t} / {l}")));
-            }
-            grid.row(cells);
-        }
-        TableSection {
-            title: "win / tie / loss".to_owned(),
-            grid,
-            notes: Vec::new(),
-        }
-    }
-
-    fn differences(&self) -> TableSection {
-        let mut grid = Table::new([
-            "models",
-            "difference",
-            "95 % interval",
-            "p",
-            "p (Holm)",
-            "pairs",
-        ]);
+    /// Wins, ties and losses of every model against every other.
+    fn outcome_matrix(&self) -> TableSection {
+        let mut counts: HashMap<(&str, &str), [u64; 3]> = HashMap::new();
         for duel in &self.duels {
-            let p = |value: Option<f64>| value.map_or("-".to_owned(), probability);
-            grid.row([
+            let (first, second) = (duel.first.as_str(), duel.second.as_str());
+            counts.insert((first, second), [duel.wins, duel.ties, duel.losses]);
+            counts.insert((second, first), [duel.losses, duel.ties, duel.wins]);
+        }
+        let names = self.models.iter().map(|model| model.model.as_str());
+        let mut table = Table::new(std::iter::once("row vs column").chain(names.clone()));
+        for row in names.clone() {
+            let cells = names
+                .clone()
+                .map(|column| match counts.get(&(row, column)) {
+                    Some([0, 0, 0]) | None => NOT_APPLICABLE.to_owned(),
+                    Some([win, tie, loss]) => format!("{win} / {tie} / {loss}"),
+                });
+            table.row(std::iter::once(row.to_owned()).chain(cells));
+        }
+        TableSection::new("win / tie / loss", table)
+    }
+
+    fn comparison_table(&self) -> TableSection {
+        let mut table = Table::new(["models", "difference [95 % CI]", "p", "p (Holm)", "pairs"]);
+        for duel in &self.duels {
+            let p = |p: Option<f64>| p.map_or_else(|| NOT_APPLICABLE.to_owned(), format_p_value);
+            let interval = duel.interval.map(|ends| ends.map(signed_two_decimals));
+            table.row([
                 duel.words.clone(),
-                signed(duel.difference),
-                duel.interval.map_or("-".to_owned(), |[a, b]| {
-                    format!("{} to {}", signed(a), signed(b))
-                }),
+                with_interval(&signed_two_decimals(duel.difference), interval),
                 p(duel.p),
                 p(duel.p_holm),
                 (duel.wins + duel.ties + duel.losses).to_string(),
             ]);
         }
-        TableSection {
-            title: "every two models".to_owned(),
-            grid,
-            notes: vec![
-                "difference: of the logarithms of their strengths".to_owned(),
-                "p: of the points of the one above those of the other, image by image, by all ways to \
-                 exchange the two (exact)"
-                    .to_owned(),
-            ],
-        }
+        TableSection::new("pairwise comparisons", table).with_notes(vec![
+            "difference: of log strengths".to_owned(),
+            "p: exact paired permutation test, clustered by image".to_owned(),
+        ])
     }
 }

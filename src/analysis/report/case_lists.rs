@@ -3,11 +3,9 @@
 
 use super::browser::{BrowserEntry, CaseBrowser};
 use super::section::SectionBlock;
-use crate::analysis::agreement::TableSection;
 use crate::analysis::report::record_summary::OutcomeSummary;
 use crate::judging::judge::recorded_verdict::PairOrder;
-use crate::judging::run::summary::reason_name;
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection};
 use crate::support::text::plural;
 
 /// So many cases of a kind are listed; the browser has all.
@@ -20,7 +18,7 @@ fn list(
     head: &str,
     told: impl Fn(&BrowserEntry) -> Option<String>,
 ) -> Option<SectionBlock> {
-    let mut grid = Table::new(["case", "models", head]);
+    let mut table = Table::new(["case", "models", head]).with_text_columns(3);
     let (mut places, mut all) = (Vec::new(), 0);
     for (place, entry) in browser.entries.iter().enumerate() {
         let Some(said) = told(entry) else { continue };
@@ -28,22 +26,19 @@ fn list(
         if places.len() < LISTED {
             let line = || format!("line {}", entry.line);
             let case = entry.case.clone().unwrap_or_else(line);
-            grid.row([case, entry.models.join(" / "), said]);
+            table.row([case, entry.models.join(" / "), said]);
             places.push(place);
         }
     }
     let mut notes = Vec::new();
     if all > LISTED {
         notes.push(format!(
-            "the first {LISTED} of {all}; the list of cases has all"
+            "the first {LISTED} of {all}; the case browser has all"
         ));
     }
-    let part = TableSection {
-        title: format!("{title}: {}", plural(all as u64, "pair")),
-        grid,
-        notes,
-    };
-    (all > 0).then_some(SectionBlock::Cases(part, places))
+    let title = format!("{title}: {}", plural(all as u64, "pair"));
+    let section = TableSection::new(title, table).with_notes(notes);
+    (all > 0).then_some(SectionBlock::Cases(section, places))
 }
 
 /// Which of two models an order prefers.
@@ -85,7 +80,7 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
         .as_ref()?
     {
         OutcomeSummary::Unscored { reason, message } => {
-            Some(format!("{}: {message}", reason_name(*reason)))
+            Some(format!("{}: {message}", reason.name()))
         }
         OutcomeSummary::Judged { .. } => None,
     });

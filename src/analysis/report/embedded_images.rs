@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3_vision::{Format, Limits, Shown, View, Window, WindowSource, decode_view};
+use acem3_vision::{Format, Limits, Shown, View, Window, WindowSource, decode_view, detect_format};
 use anyhow::{Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -191,7 +191,7 @@ fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> 
             frame,
         },
     )?;
-    let dicom = Format::of(bytes).is_ok_and(|format| format == Format::Dicom);
+    let dicom = detect_format(bytes).is_ok_and(|format| format == Format::Dicom);
     if dicom && decoded.shown().copied() != shown {
         let used = shown.and_then(|shown| shown.window);
         let range = used.filter(|window| window.source != WindowSource::Auto);

@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::browser::{BrowserEntry, CaseBrowser};
 use super::section::{ReportSection, SectionBlock};
 use super::sections::sections;
-use crate::analysis::agreement::TableSection;
 use crate::analysis::report::embedded_images::EmbeddedImages;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::digest::Digest;
 use crate::support::escape::{html, json};
+use crate::support::tables::TableSection;
 use crate::support::text::plural;
 
 /// The look of the page.
@@ -130,8 +130,8 @@ fn section_html(page: &mut String, section: &ReportSection) {
                 }
                 page.push_str("</dl>\n");
             }
-            SectionBlock::Table(part) => table(page, part, &[]),
-            SectionBlock::Cases(part, places) => table(page, part, places),
+            SectionBlock::Table(section) => table(page, section, &[]),
+            SectionBlock::Cases(section, entries) => table(page, section, entries),
             SectionBlock::Charts(title, charts) => {
                 page.push_str("<figure class=\"charts\">\n");
                 for (of, chart) in charts.iter().enumerate() {
@@ -162,10 +162,11 @@ fn paragraph(page: &mut String, text: &str) {
     let _ = writeln!(page, "<p>{}</p>", lines.join("<br>\n"));
 }
 
-/// A table; where its rows are about entries, their first cells lead there.
-fn table(page: &mut String, part: &TableSection, places: &[usize]) {
-    let title = html(&part.title);
-    let class = if places.is_empty() {
+/// Writes a table. `entries` are the entries of the case browser that the rows are about; their first cells
+/// link to them.
+fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
+    let title = html(&section.title);
+    let class = if entries.is_empty() {
         ""
     } else {
         " class=\"words\""
@@ -175,22 +176,22 @@ fn table(page: &mut String, part: &TableSection, places: &[usize]) {
         "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\">\n<table{class}>\n\
          <caption>{title}</caption>\n<thead>\n<tr>"
     );
-    for cell in &part.grid.head {
+    for cell in &section.table.header {
         let _ = match cell.as_str() {
             "" => write!(page, "<td></td>"),
             cell => write!(page, "<th scope=\"col\">{}</th>", html(cell)),
         };
     }
     page.push_str("</tr>\n</thead>\n<tbody>\n");
-    for (i, row) in part.grid.rows.iter().enumerate() {
+    for (i, row) in section.table.rows.iter().enumerate() {
         page.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
             let text = html(cell.trim_start());
-            let _ = match (column, places.get(i)) {
-                (0, Some(place)) => write!(
+            let _ = match (column, entries.get(i)) {
+                (0, Some(entry)) => write!(
                     page,
                     "<th scope=\"row\"><a href=\"#cases?open={}\">{text}</a></th>",
-                    place + 1
+                    entry + 1
                 ),
                 (0, None) if cell.starts_with("  ") => {
                     write!(page, "<th scope=\"row\" class=\"below\">{text}</th>")
@@ -202,9 +203,9 @@ fn table(page: &mut String, part: &TableSection, places: &[usize]) {
         page.push_str("</tr>\n");
     }
     page.push_str("</tbody>\n</table>\n</div>\n");
-    if !part.notes.is_empty() {
+    if !section.notes.is_empty() {
         page.push_str("<ul class=\"notes\">\n");
-        for note in &part.notes {
+        for note in &section.notes {
             let _ = writeln!(page, "<li>{}</li>", prose(note));
         }
         page.push_str("</ul>\n");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::section::{ReportSection, SectionBlock};
-use crate::analysis::agreement::TableSection;
+use crate::support::tables::TableStyle;
 use crate::support::text::markdown as shown;
 
 /// The sections as Markdown.
@@ -20,7 +20,9 @@ pub fn markdown(title: &str, sections: &[ReportSection]) -> String {
                     text.extend([&lines.join("  \n"), "\n"]);
                 }
                 SectionBlock::Judge(name) => text.extend(["\n### ", &shown(name), "\n"]),
-                SectionBlock::Table(part) | SectionBlock::Cases(part, _) => table(&mut text, part),
+                SectionBlock::Table(section) | SectionBlock::Cases(section, _) => {
+                    text.extend(["\n", &section.render(TableStyle::Markdown, 4)]);
+                }
                 SectionBlock::Findings(findings) => {
                     text.push('\n');
                     for (about, finding) in findings {
@@ -33,15 +35,4 @@ pub fn markdown(title: &str, sections: &[ReportSection]) -> String {
         }
     }
     text
-}
-
-fn table(text: &mut String, part: &TableSection) {
-    text.extend(["\n#### ", &shown(&part.title), "\n\n"]);
-    *text += &part.grid.markdown();
-    if !part.notes.is_empty() {
-        text.push('\n');
-    }
-    for note in &part.notes {
-        text.extend(["- ", &shown(note), "\n"]);
-    }
 }

@@ -1,7 +1,7 @@
 //! A part of the page: a heading, and what stands below it.
 
-use crate::analysis::agreement::TableSection;
 use crate::support::chart::Chart;
+use crate::support::tables::TableSection;
 
 /// A section of the report, in whatever form.
 #[derive(Clone, Debug)]
@@ -53,8 +53,8 @@ impl ReportSection {
     }
 
     /// Adds tables.
-    pub(super) fn tables(&mut self, parts: impl IntoIterator<Item = TableSection>) {
+    pub(super) fn tables(&mut self, tables: impl IntoIterator<Item = TableSection>) {
         self.blocks
-            .extend(parts.into_iter().map(SectionBlock::Table));
+            .extend(tables.into_iter().map(SectionBlock::Table));
     }
 }

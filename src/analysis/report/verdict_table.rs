@@ -8,8 +8,7 @@ use crate::analysis::report::report_data::ReportData;
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::PairOrder;
-use crate::judging::run::summary::reason_name;
-use crate::support::terminal::table::Table;
+use crate::support::tables::Table;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +100,11 @@ impl VerdictTable {
         }
     }
 
-    /// The rows as texts; what is absent is an empty one.
-    pub fn grid(&self) -> Table {
-        let mut grid = Table::new(self.head.iter().map(|(name, _)| name.clone()));
+    /// Returns the rows as text; absent values are empty.
+    pub fn csv_table(&self) -> Table {
+        let mut table = Table::new(self.head.iter().map(|(name, _)| name.clone()));
         for row in &self.rows {
-            grid.row(row.iter().map(|cell| match cell {
+            table.row(row.iter().map(|cell| match cell {
                 None => String::new(),
                 Some(CellValue::Text(text)) => text.clone(),
                 Some(CellValue::Number(value)) => value.to_string(),
@@ -113,7 +112,7 @@ impl VerdictTable {
                 Some(CellValue::Flag(value)) => value.to_string(),
             }));
         }
-        grid
+        table
     }
 }
 
@@ -144,7 +143,7 @@ fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> 
             [Some(text("judged")), None, None, Some(sign(*order)), flip]
         }
         OutcomeSummary::Unscored { reason, message } => {
-            let reason = text(&reason_name(*reason));
+            let reason = text(reason.name());
             let told = Some(text(message));
             [Some(text("unscored")), Some(reason), told, None, None]
         }

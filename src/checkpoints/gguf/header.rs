@@ -1,34 +1,39 @@
-//! What stands before the values in a GGUF file: metadata, and which bytes are which tensor.
+//! The header of a GGUF file, read by Candle: metadata, and the place of each tensor.
+//!
+//! Candle checks lengths and counts against the size of what it reads. This module adds the checks that Candle
+//! leaves out: an alignment of zero, duplicate names, text that is not UTF-8, and tensors that overlap, do not
+//! fit their type or lie outside the file.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::io::Cursor;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value as Json;
+use candle::quantized::gguf_file::{Content, TensorInfo, Value};
+use serde_json::{Number, Value as Json};
 
-use super::value::{List, Source, Value};
 use crate::checkpoints::store::encoding::TensorEncoding;
 
-const MAGIC: [u8; 4] = *b"GGUF";
-/// Most pieces of metadata and most tensors; the largest models have 100 and 3000.
-const PIECES: u64 = 1 << 16;
-/// Most dimensions of a tensor (`GGML_MAX_DIMS`).
-const DIMENSIONS: u32 = 4;
-/// Tensors begin at multiples of this where the file does not say it.
-const ALIGNMENT: u64 = 32;
+/// Longest header; those of the largest vocabularies take 10 MiB. Candle needs up to 32 bytes of memory for each
+/// byte of a header.
+pub(super) const MAX_HEADER: u64 = 32 << 20;
+/// Bytes before the metadata: magic number, version, number of tensors, number of metadata entries.
+const PREAMBLE: usize = 24;
+const ALIGNMENT_KEY: &str = "general.alignment";
+const DEFAULT_ALIGNMENT: u64 = 32;
+const DAMAGED: &str = "hint: the file is damaged; fetch it again";
 
 /// A header.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// The metadata by its keys.
+    /// The metadata by key.
     pub metadata: BTreeMap<String, Value>,
-    /// The tensors as they lie in the file.
+    /// The tensors, in the order of the file.
     pub tensors: Vec<Info>,
-    /// Where the first of them may lie.
+    /// Offset of the tensor data in the file.
     pub(super) start: u64,
 }
 
-/// A tensor's place.
+/// Type, shape and place of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
     /// Its name.
@@ -37,85 +42,72 @@ pub(crate) struct Info {
     pub encoding: TensorEncoding,
     /// Its shape, rows first.
     pub shape: Vec<usize>,
-    /// Where it begins, counted from the first byte of all tensors.
+    /// Its offset in the tensor data.
     pub(super) offset: u64,
-    /// The bytes it takes.
+    /// Its size in bytes.
     pub(super) bytes: u64,
 }
 
 impl Header {
-    /// Reads the header of a file of `len` bytes, and finds all its tensors inside the file.
-    pub(super) fn read<R: Read>(source: &mut Source<R>, len: u64) -> Result<Self> {
-        if source.u32()?.to_le_bytes() != MAGIC {
-            bail!("it is not a GGUF file\nhint: such a file begins with the letters GGUF");
+    /// Parses the first bytes of a file of `len` bytes, and checks that all tensors lie in the file.
+    pub(super) fn parse(head: &[u8], len: u64) -> Result<Self> {
+        let declared = counts(head)?;
+        if has_zero_alignment(head) {
+            bail!("{ALIGNMENT_KEY} is 0, expected a multiple of 8 up to 65536");
         }
-        let version = source.u32()?;
-        if !matches!(version, 2 | 3) {
-            bail!(
-                "it is of version {version}, expected 2 or 3, least byte first\n\
-                 hint: convert the original checkpoint again with today's llama.cpp"
-            );
+        let mut reader = Cursor::new(head);
+        let content = Content::read(&mut reader).context(
+            "its header is damaged, cut off or not supported\n\
+             hint: fetch the file again; tensors may be F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0",
+        )?;
+        if [content.tensor_infos.len(), content.metadata.len()].map(|n| n as u64) != declared {
+            bail!("two tensors or two metadata entries have the same name\n{DAMAGED}");
         }
-        let (tensors, pieces) = (source.u64()?, source.u64()?);
-        if tensors > PIECES || pieces > PIECES {
-            bail!(
-                "it should hold {tensors} tensors and {pieces} pieces of metadata, more than \
-                 {PIECES}\nhint: the file is damaged; fetch it again"
-            );
+        if has_replaced_bytes(&content, head) {
+            bail!("a text in its header is not UTF-8\n{DAMAGED}");
         }
-        let mut metadata = BTreeMap::new();
-        for _ in 0..pieces {
-            let key = source.text()?;
-            let value = source.value().with_context(|| format!("`{key}`"))?;
-            if metadata.insert(key.clone(), value).is_some() {
-                bail!("it says `{key}` twice\nhint: the file is damaged; fetch it again");
-            }
-        }
-        let mut infos = Vec::new();
-        for _ in 0..tensors {
-            infos.push(info(source)?);
-        }
+        let infos = content.tensor_infos.into_iter();
+        let tensors = infos
+            .map(|(name, info)| {
+                let context = format!("tensor `{name}`");
+                Info::new(name, &info).context(context)
+            })
+            .collect::<Result<_>>()?;
         let mut header = Self {
-            metadata,
-            tensors: infos,
+            metadata: content.metadata.into_iter().collect(),
+            tensors,
             start: 0,
         };
-        header.place(source.read, len)?;
+        header.place(reader.position(), len)?;
         Ok(header)
     }
 
-    /// Puts the tensors in the order of the file, and finds each whole and for itself.
-    fn place(&mut self, read: u64, len: u64) -> Result<()> {
-        let alignment = match self.number("general.alignment")? {
-            None => ALIGNMENT,
+    /// Sorts the tensors by offset, and checks that none overlaps another or ends outside the file.
+    fn place(&mut self, header_end: u64, len: u64) -> Result<()> {
+        let alignment = match self.number(ALIGNMENT_KEY)? {
+            None => DEFAULT_ALIGNMENT,
             Some(n @ 8..=65_536) if n % 8 == 0 => n,
-            Some(n) => bail!("general.alignment is {n}, expected a multiple of 8 up to 65536"),
+            Some(n) => bail!("{ALIGNMENT_KEY} is {n}, expected a multiple of 8 up to 65536"),
         };
-        self.start = read.next_multiple_of(alignment);
-        let there = len.saturating_sub(self.start);
-        self.tensors.sort_by_key(|info| info.offset);
-        let mut names = BTreeSet::new();
+        self.start = header_end.next_multiple_of(alignment);
+        let available = len.saturating_sub(self.start);
+        self.tensors
+            .sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
         let mut end = 0;
         for info in &self.tensors {
             let name = &info.name;
-            if !names.insert(name) {
-                bail!(
-                    "it holds a tensor `{name}` twice\nhint: the file is damaged; fetch it again"
-                );
-            }
             if info.offset < end || info.offset % 2 != 0 {
                 bail!(
-                    "tensor `{name}` should begin at {}, inside another\n\
-                     hint: the file is damaged; fetch it again",
+                    "tensor `{name}` begins at {}, inside another\n{DAMAGED}",
                     info.offset
                 );
             }
             let after = info.offset.checked_add(info.bytes);
-            end = match after.filter(|end| *end <= there) {
+            end = match after.filter(|end| *end <= available) {
                 Some(end) => end,
                 None => bail!(
-                    "tensor `{name}` should take {} bytes at {}, the file has {there} for all of \
-                     them\nhint: the file was cut off or changed; fetch it again",
+                    "tensor `{name}` should take {} bytes at {}, but the tensor data have {available}\n\
+                     hint: the file was cut off or changed; fetch it again",
                     info.bytes,
                     info.offset
                 ),
@@ -124,85 +116,173 @@ impl Header {
         Ok(())
     }
 
-    /// A whole number, where it is there.
+    /// An unsigned integer, if the key exists.
     pub(crate) fn number(&self, key: &str) -> Result<Option<u64>> {
-        let Some(value) = self.metadata.get(key) else {
-            return Ok(None);
-        };
-        match value {
-            Value::One(Json::Number(n)) if n.is_u64() => Ok(n.as_u64()),
-            _ => bail!("{key} is not a whole number"),
-        }
+        self.get(key, "an unsigned integer", |value| json(value)?.as_u64())
     }
 
-    /// A text, where it is there.
+    /// A text, if the key exists.
     pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
-        match self.metadata.get(key) {
-            None => Ok(None),
-            Some(Value::One(Json::String(text))) => Ok(Some(text)),
-            Some(_) => bail!("{key} is not a text"),
-        }
+        self.get(key, "a text", text)
     }
 
-    /// A truth value, where it is there.
-    pub(crate) fn truth(&self, key: &str) -> Result<Option<bool>> {
-        match self.metadata.get(key) {
-            None => Ok(None),
-            Some(Value::One(Json::Bool(value))) => Ok(Some(*value)),
-            Some(_) => bail!("{key} is not true or false"),
-        }
+    /// A boolean, if the key exists.
+    pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key, "true or false", |value| json(value)?.as_bool())
     }
 
-    /// A list, where it is there.
-    pub(crate) fn list(&self, key: &str) -> Result<Option<&List>> {
-        match self.metadata.get(key) {
-            None => Ok(None),
-            Some(Value::List(list)) => Ok(Some(list)),
-            Some(_) => bail!("{key} is not a list"),
-        }
+    /// A list of texts, if the key exists.
+    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
+        self.get(key, "a list of texts", |value| match value {
+            Value::Array(list) => list.iter().map(text).collect(),
+            _ => None,
+        })
     }
 
-    /// A tensor's place.
+    /// A list of finite numbers, if the key exists.
+    pub(crate) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>> {
+        self.get(key, "a list of finite numbers", |value| match value {
+            Value::Array(list) => list.iter().map(|value| json(value)?.as_f64()).collect(),
+            _ => None,
+        })
+    }
+
+    fn get<'a, T>(
+        &'a self,
+        key: &str,
+        expected: &str,
+        convert: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let value = self.metadata.get(key);
+        let value =
+            value.map(|value| convert(value).with_context(|| format!("{key} is not {expected}")));
+        value.transpose()
+    }
+
+    /// Type, shape and place of a tensor.
     pub(crate) fn tensor(&self, name: &str) -> Option<&Info> {
         self.tensors.iter().find(|info| info.name == name)
     }
 }
 
-fn info<R: Read>(source: &mut Source<R>) -> Result<Info> {
-    let name = source.text()?;
-    let mut shape = || {
-        let dimensions = source.u32()?;
-        if dimensions > DIMENSIONS {
-            bail!("it should have {dimensions} dimensions, more than {DIMENSIONS}");
-        }
-        let mut shape = Vec::new();
-        for _ in 0..dimensions {
-            shape.push(usize::try_from(source.u64()?)?);
-        }
-        shape.reverse();
-        let number = source.u32()?;
-        let encoding = TensorEncoding::of_ggml(number).with_context(|| {
+impl Info {
+    fn new(name: String, info: &TensorInfo) -> Result<Self> {
+        let shape = info.shape.dims().to_vec();
+        let encoding = TensorEncoding::of_ggml(info.ggml_dtype).with_context(|| {
             format!(
-                "it is of the GGML type {number}, which is not read\n\
-                 hint: F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0 are; take another file \
-                 of this model"
+                "its type {:?} is not supported\nhint: take another file of this model",
+                info.ggml_dtype
             )
         })?;
         let bytes = encoding.bytes(&shape).with_context(|| {
             format!(
-                "its shape {shape:?} does not fit its type {}\n\
-                 hint: the file is damaged; fetch it again",
+                "its shape {shape:?} does not fit its type {}\n{DAMAGED}",
                 encoding.name()
             )
         })?;
-        Ok((shape, encoding, bytes as u64))
+        Ok(Self {
+            offset: info.offset,
+            name,
+            encoding,
+            shape,
+            bytes: bytes as u64,
+        })
+    }
+}
+
+/// The number of tensors and of metadata entries of a GGUF file that Candle and this module read alike.
+fn counts(head: &[u8]) -> Result<[u64; 2]> {
+    let Some((preamble, _)) = head.split_first_chunk::<PREAMBLE>() else {
+        bail!(
+            "it is cut off after {} bytes\nhint: fetch the file again",
+            head.len()
+        );
     };
-    let (shape, encoding, bytes) = shape().with_context(|| format!("tensor `{name}`"))?;
-    Ok(Info {
-        offset: source.u64()?,
-        name,
-        encoding,
-        shape,
-        bytes,
+    let (words, _) = preamble.as_chunks::<8>();
+    let [first, tensors, entries] =
+        [0, 1, 2].map(|i| words.get(i).map_or(0, |word| u64::from_le_bytes(*word)));
+    let (magic, version) = (first as u32, first >> 32);
+    if magic.to_le_bytes() != *b"GGUF" {
+        bail!("it is not a GGUF file\nhint: such a file begins with the letters GGUF");
+    }
+    if !matches!(version, 2 | 3) {
+        bail!(
+            "it has version {version}, expected 2 or 3, little-endian\n\
+             hint: convert the original checkpoint again with a current version of llama.cpp"
+        );
+    }
+    Ok([tensors, entries])
+}
+
+/// Whether an alignment of zero is anywhere in the bytes, which Candle 0.11.1 would divide by.
+fn has_zero_alignment(head: &[u8]) -> bool {
+    let key = ALIGNMENT_KEY.as_bytes();
+    let windows = head.windows(8 + key.len()).enumerate();
+    let found = windows.filter(|(_, window)| window.ends_with(key));
+    found
+        .filter_map(|(at, _)| is_zero_alignment(head.get(at..)?))
+        .any(|zero| zero)
+}
+
+/// Whether an entry, from the length of its key on, is an alignment of zero. Candle ignores NUL after a key.
+fn is_zero_alignment(entry: &[u8]) -> Option<bool> {
+    let (len, rest) = entry.split_first_chunk::<8>()?;
+    let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
+    let (key, rest) = rest.split_at_checked(len)?;
+    let (kind, rest) = rest.split_first_chunk::<4>()?;
+    let width = match u32::from_le_bytes(*kind) {
+        0 | 1 => 1,
+        2 | 3 => 2,
+        4 | 5 => 4,
+        _ => return None,
+    };
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    Some(zeros(key.strip_prefix(ALIGNMENT_KEY.as_bytes())?) && zeros(rest.get(..width)?))
+}
+
+/// Whether Candle replaced bytes that are not UTF-8: then more replacement characters were read than written.
+fn has_replaced_bytes(content: &Content, head: &[u8]) -> bool {
+    const REPLACEMENT: &str = "\u{FFFD}";
+    fn count(value: &Value) -> usize {
+        match value {
+            Value::String(text) => text.matches(REPLACEMENT).count(),
+            Value::Array(values) => values.iter().map(count).sum(),
+            _ => 0,
+        }
+    }
+    let keys = content.metadata.keys().chain(content.tensor_infos.keys());
+    let keys: usize = keys.map(|key| key.matches(REPLACEMENT).count()).sum();
+    let read = keys + content.metadata.values().map(count).sum::<usize>();
+    let written = head
+        .windows(REPLACEMENT.len())
+        .filter(|bytes| *bytes == REPLACEMENT.as_bytes());
+    read > written.count()
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A value that is not a list as JSON; `None` for a number that is not finite. A number in single precision
+/// becomes the shortest decimal that rounds to it, as people and other files write it.
+pub(crate) fn json(value: &Value) -> Option<Json> {
+    let float = |value: f64| Number::from_f64(value).map(Json::Number);
+    Some(match value {
+        Value::U8(n) => (*n).into(),
+        Value::I8(n) => (*n).into(),
+        Value::U16(n) => (*n).into(),
+        Value::I16(n) => (*n).into(),
+        Value::U32(n) => (*n).into(),
+        Value::I32(n) => (*n).into(),
+        Value::U64(n) => (*n).into(),
+        Value::I64(n) => (*n).into(),
+        Value::F32(n) => n.to_string().parse().ok().and_then(float)?,
+        Value::F64(n) => float(*n)?,
+        Value::Bool(truth) => (*truth).into(),
+        Value::String(text) => text.as_str().into(),
+        Value::Array(list) => format!("a list of {}", list.len()).into(),
     })
 }

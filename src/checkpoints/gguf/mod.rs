@@ -1,22 +1,19 @@
-//! GGUF files, llama.cpp's form of a checkpoint: metadata, tokenizer and tensors in one file
+//! GGUF files, llama.cpp's checkpoint format: metadata, tokenizer and tensors in one file
 //! (`docs/gguf.md` of `ggml`).
-//!
-//! Candle has a reader too, but a list of small numbers takes it dozens of times the room of the
-//! file, and an alignment of zero ends the program; the one here bounds everything by the file.
 
 mod header;
-mod value;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-pub(crate) use header::{Header, Info};
-use value::Source;
-pub(crate) use value::Value;
+use header::MAX_HEADER;
+pub(crate) use header::{Header, Info, json};
 
 use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
@@ -25,64 +22,81 @@ use crate::support::digest::{Digest, HashingReader};
 pub(crate) struct TensorPlacement {
     /// The name that layers load it by.
     pub name: String,
-    /// Its heads, where the rows of each were rearranged by llama.cpp.
+    /// The number of heads, if llama.cpp permuted the rows of each head.
     pub heads: Option<usize>,
 }
 
-type GgufFile = Source<BufReader<HashingReader<File>>>;
-
-/// The header of a file.
-pub(crate) fn header(path: &Path) -> Result<Header> {
-    Ok(open(path)?.1)
+/// An open file: its first bytes, parsed, and the rest.
+struct GgufFile {
+    header: Header,
+    head: Vec<u8>,
+    rest: HashingReader<File>,
 }
 
-fn open(path: &Path) -> Result<(GgufFile, Header)> {
+/// Reads the header of a file.
+pub(crate) fn header(path: &Path) -> Result<Header> {
+    Ok(open(path)?.header)
+}
+
+fn open(path: &Path) -> Result<GgufFile> {
     let file = File::open(path).context("it cannot be read")?;
     let len = file.metadata().context("it cannot be read")?.len();
-    let mut source = Source::new(BufReader::new(HashingReader::new(file)), len);
-    let header = Header::read(&mut source, len)?;
-    Ok((source, header))
+    let mut rest = HashingReader::new(file);
+    let head = take(&mut rest, len.min(MAX_HEADER))?;
+    let header = Header::parse(&head, len)?;
+    Ok(GgufFile { header, head, rest })
 }
 
-/// Reads a file: its hash and its tensors, each where `place` puts it.
+/// Reads exactly `n` bytes.
+fn take(source: impl Read, n: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let got = source
+        .take(n)
+        .read_to_end(&mut bytes)
+        .context("it cannot be read")?;
+    if (got as u64) < n {
+        bail!("it ended while it was read\nhint: fetch the file again");
+    }
+    Ok(bytes)
+}
+
+/// Reads a file: its hash and its tensors, each under the name that `place` gives it.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
     store: &mut TensorStore,
     place: impl Fn(&Info) -> Result<TensorPlacement>,
 ) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
-    let (mut source, header) = open(path)?;
+    let GgufFile { header, head, rest } = open(path)?;
+    let mut source = head.as_slice().chain(rest);
+    let mut position = 0;
     let mut tensors = Vec::new();
-    let mut bytes = Vec::new();
     for info in &header.tensors {
-        let skipped = (header.start + info.offset).saturating_sub(source.read);
-        bytes.clear();
-        source.append(skipped, &mut bytes)?;
-        bytes.clear();
-        source
-            .append(info.bytes, &mut bytes)
-            .with_context(|| format!("tensor `{}`", info.name))?;
+        let offset = header.start + info.offset;
+        let mut gap = source.by_ref().take(offset - position);
+        io::copy(&mut gap, &mut io::sink()).context("it cannot be read")?;
+        let context = || format!("tensor `{}`", info.name);
+        let mut bytes = take(&mut source, info.bytes).with_context(context)?;
+        position = offset + info.bytes;
         let TensorPlacement { name, heads } = place(info)?;
         if let Some(heads) = heads {
-            bytes = half_by_half(&bytes, &info.shape, heads)
-                .with_context(|| format!("tensor `{}`", info.name))?;
+            bytes = half_by_half(&bytes, &info.shape, heads).with_context(context)?;
         }
         let stored = store.keep((file, &info.name), &bytes, info.encoding, &info.shape)?;
         tensors.push((name, stored));
     }
-    let mut whole = source.into_inner();
-    io::copy(&mut whole, &mut io::sink()).context("it cannot be read")?;
-    Ok((whole.into_inner().digest(), tensors))
+    io::copy(&mut source, &mut io::sink()).context("it cannot be read")?;
+    Ok((source.into_inner().1.digest(), tensors))
 }
 
-/// The rows of queries or keys as transformers orders them. It rotates the first half of a head
-/// against the second, llama.cpp each even row against the next odd one, and so writes the rows of
-/// both halves in turn (`permute` in its `convert_hf_to_gguf.py`).
+/// The rows of queries or keys in the order of transformers, which rotates the first half of a head
+/// against the second; llama.cpp rotates each even row against the next odd one, and so writes the rows
+/// of both halves in turn (`permute` in its `convert_hf_to_gguf.py`).
 fn half_by_half(bytes: &[u8], shape: &[usize], heads: usize) -> Result<Vec<u8>> {
     let rows = shape.first().copied().unwrap_or(0);
     let whole = rows > 0 && heads > 0 && rows % (2 * heads) == 0;
     if !whole || bytes.is_empty() || !bytes.len().is_multiple_of(rows) {
-        bail!("its shape {shape:?} is not that of {heads} heads");
+        bail!("its shape {shape:?} does not fit {heads} heads");
     }
     let (row, half) = (bytes.len() / rows, rows / heads / 2);
     let mut ordered = Vec::with_capacity(bytes.len());
@@ -93,21 +107,4 @@ fn half_by_half(bytes: &[u8], shape: &[usize], heads: usize) -> Result<Vec<u8>> 
         }
     }
     Ok(ordered)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_a_head_come_back_half_by_half() -> Result<()> {
-        // Two heads of four rows of two bytes; the file has the halves in turn.
-        let rows = |order: [u8; 8]| order.into_iter().flat_map(|i| [i, 100 + i]).collect();
-        let file: Vec<u8> = rows([0, 2, 1, 3, 4, 6, 5, 7]);
-        let ours: Vec<u8> = rows([0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(half_by_half(&file, &[8, 2], 2)?, ours);
-        assert!(half_by_half(&file, &[8, 2], 3).is_err());
-        assert!(half_by_half(&[], &[], 2).is_err());
-        Ok(())
-    }
 }

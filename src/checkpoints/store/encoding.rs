@@ -1,4 +1,4 @@
-//! How a tensor's values lie in a file: plain numbers, or blocks that share a scale.
+//! The encoding of a tensor in a file: plain numbers, or quantised blocks that share a scale.
 
 use candle::DType;
 use candle::quantized::GgmlDType;
@@ -8,7 +8,7 @@ use candle::quantized::GgmlDType;
 pub(crate) enum TensorEncoding {
     /// Numbers, one after the other.
     Plain(DType),
-    /// Blocks of quantised numbers (llama.cpp's `ggml-quants`), none across two rows.
+    /// Quantised blocks (llama.cpp's `ggml-quants`), none across two rows.
     Blocks(GgmlDType),
 }
 
@@ -19,25 +19,15 @@ impl From<DType> for TensorEncoding {
 }
 
 impl TensorEncoding {
-    /// The type of this number in a GGUF file (`ggml_type` in llama.cpp's `ggml.h`), where it is one
-    /// that is read.
-    pub(crate) fn of_ggml(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::Plain(DType::F32),
-            1 => Self::Plain(DType::F16),
-            2 => Self::Blocks(GgmlDType::Q4_0),
-            3 => Self::Blocks(GgmlDType::Q4_1),
-            6 => Self::Blocks(GgmlDType::Q5_0),
-            7 => Self::Blocks(GgmlDType::Q5_1),
-            8 => Self::Blocks(GgmlDType::Q8_0),
-            10 => Self::Blocks(GgmlDType::Q2K),
-            11 => Self::Blocks(GgmlDType::Q3K),
-            12 => Self::Blocks(GgmlDType::Q4K),
-            13 => Self::Blocks(GgmlDType::Q5K),
-            14 => Self::Blocks(GgmlDType::Q6K),
-            30 => Self::Plain(DType::BF16),
-            _ => return None,
-        })
+    /// The encoding of a tensor of a GGUF file; `None` for the types of intermediate results.
+    pub(crate) fn of_ggml(dtype: GgmlDType) -> Option<Self> {
+        match dtype {
+            GgmlDType::F32 => Some(Self::Plain(DType::F32)),
+            GgmlDType::F16 => Some(Self::Plain(DType::F16)),
+            GgmlDType::BF16 => Some(Self::Plain(DType::BF16)),
+            GgmlDType::Q8_1 | GgmlDType::Q8K => None,
+            blocks => Some(Self::Blocks(blocks)),
+        }
     }
 
     /// Its name, as the field writes it.
@@ -64,8 +54,8 @@ impl TensorEncoding {
         }
     }
 
-    /// Bytes of a tensor of this shape; `None` where its rows are not whole blocks, or it has more
-    /// bytes than can be counted.
+    /// Bytes of a tensor of this shape; `None` if its rows are not whole blocks or the number of bytes
+    /// overflows.
     pub(crate) fn bytes(self, shape: &[usize]) -> Option<usize> {
         let (values, bytes) = match self {
             Self::Plain(dtype) => (1, dtype.size_in_bytes()),
@@ -85,7 +75,7 @@ mod tests {
 
     #[test]
     fn rows_are_whole_blocks() {
-        let q4 = TensorEncoding::of_ggml(12).unwrap();
+        let q4 = TensorEncoding::of_ggml(GgmlDType::Q4K).unwrap();
         assert_eq!(
             (q4.name(), q4.bytes(&[3, 512])),
             ("Q4_K", Some(3 * 2 * 144))
@@ -97,6 +87,6 @@ mod tests {
             TensorEncoding::Plain(DType::F32).bytes(&[usize::MAX, 2]),
             None
         );
-        assert_eq!(TensorEncoding::of_ggml(16), None);
+        assert_eq!(TensorEncoding::of_ggml(GgmlDType::Q8K), None);
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_experts::ops::unpacked;
+use acem3_kernels::dequantize_rows;
 use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
@@ -143,7 +143,7 @@ fn packed(
     let kept = Tensor::from_slice(bytes, (rows, bytes.len() / rows), &Device::Cpu)?;
     for start in (0..rows).step_by(ROWS) {
         let some = kept.narrow(0, start, ROWS.min(rows - start))?;
-        check_finite(name, &unpacked(&some, blocks, columns)?)?;
+        check_finite(name, &dequantize_rows(&some, blocks, columns)?)?;
     }
     Ok(kept)
 }

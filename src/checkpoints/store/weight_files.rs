@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acem3_experts::ops::BLOCKS;
+use acem3_kernels::BLOCK_TYPES;
 use anyhow::{Context, Result, bail};
 use candle::{DType, Device, Shape, Tensor};
 use candle_nn::VarBuilder;
@@ -253,7 +253,7 @@ pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
 
 /// A tensor's own name where `name` asks for its blocks (`Matrix::load`), and their type.
 fn asked(name: &str) -> Option<(&str, TensorEncoding)> {
-    BLOCKS.iter().find_map(|(blocks, ending)| {
+    BLOCK_TYPES.iter().find_map(|(blocks, ending)| {
         let own = name.strip_suffix(ending)?.strip_suffix('.')?;
         Some((own, TensorEncoding::Blocks(*blocks)))
     })

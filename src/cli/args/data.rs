@@ -35,6 +35,8 @@ pub enum DataCommand {
     ///
     /// Exits with 1 when there is one.
     Check(CheckArgs),
+    /// Print the JSON Schema of cases or records
+    Schema(SchemaArgs),
 }
 
 /// `acem3 data phantoms`.
@@ -99,6 +101,23 @@ pub struct QualityArgs {
     /// The form of what is printed
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
+}
+
+/// `acem3 data schema`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SchemaArgs {
+    /// File format to describe
+    #[arg(value_enum)]
+    pub of: SchemaOf,
+}
+
+/// A file format with a JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// One line of `cases.jsonl`, which `acem3 judge` reads
+    Cases,
+    /// One line of `records.jsonl`, which `acem3 judge` writes
+    Records,
 }
 
 /// The layout of prompts.

@@ -5,12 +5,14 @@
 mod agree;
 mod audit;
 mod calibrate;
+mod completions;
 mod data;
 mod device;
 mod dicom;
 mod encoders;
 mod introspect;
 mod judge_panel;
+mod man;
 mod metrics;
 mod panel;
 mod rank;
@@ -24,9 +26,12 @@ pub use crate::cli::args::judge_panel::JudgePanelArgs;
 pub use agree::{AgreeArgs, BootstrapArgs, LabelArgs, LabelScale};
 pub use audit::{AuditArgs, ThresholdArgs};
 pub use calibrate::{CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs};
+pub use completions::CompletionsArgs;
 pub use data::{CheckArgs, DataArgs, DataCommand, PhantomArgs, PreferenceArgs, QualityArgs};
+pub use data::{SchemaArgs, SchemaOf};
 pub use encoders::EncodersArgs;
 pub use introspect::IntrospectArgs;
+pub use man::ManArgs;
 pub use metrics::MetricsArgs;
 pub use panel::{PanelArgs, PanelCommand, PanelInspectArgs};
 pub use rank::RankArgs;
@@ -67,9 +72,12 @@ Examples:
 The same command typed again resumes where the last one stopped. Verdicts lie in
 `OUT/records.jsonl`, one JSON line per pair; `OUT/run.json` says what made them.";
 
+/// Version, commit and enabled features, as `src/build.rs` finds them. It enters no record.
+const VERSION: &str = env!("ACEM3_VERSION");
+
 /// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "acem3", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "acem3", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
 #[command(about = "Judge the answers of medical models to questions about images")]
 #[command(propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -114,6 +122,12 @@ pub enum Command {
     Metrics(MetricsArgs),
     /// Say what a panel is made of
     Panel(PanelArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Write the man pages, one per command
+    #[command(after_help = man::EXAMPLES)]
+    Man(ManArgs),
 }
 
 /// `acem3 judge`.

@@ -5,10 +5,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::{print, tables};
+use super::{print, render_tables};
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, TableSection, agreement, compare,
-    join,
+    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, agreement, compare, join,
 };
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
@@ -18,7 +17,6 @@ use crate::data::labels::LabelOptions;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::say;
-use crate::support::terminal::table::Table;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// What is written as JSON.
@@ -78,11 +76,11 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
             };
             serde_json::to_string_pretty(&told)? + "\n"
         }
-        TableFormat::Csv => long(&found).csv()?,
+        TableFormat::Csv => found.csv_table().csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            let mut parts: Vec<TableSection> = found.parts();
-            parts.extend(against.as_ref().map(JudgeComparison::part));
-            tables(&found.lead(), &parts, args.format)
+            let mut tables = found.tables();
+            tables.extend(against.as_ref().map(JudgeComparison::table));
+            render_tables(&found.intro(), &tables, args.format)
         }
     };
     print(&text)?;
@@ -160,74 +158,4 @@ pub(super) fn labelled(
         ));
     }
     Ok(units)
-}
-
-/// Every figure on a line of its own.
-fn long(found: &Agreement) -> Table {
-    let mut grid = Table::new([
-        "target",
-        "by",
-        "group",
-        "statistic",
-        "value",
-        "low",
-        "high",
-        "exact_low",
-        "exact_high",
-        "n",
-        "labelled",
-        "coverage",
-        "worst",
-        "best",
-        "images",
-        "undefined",
-        "ceiling",
-        "ceiling_low",
-        "ceiling_high",
-        "ceiling_n",
-    ]);
-    let target = found
-        .sections
-        .first()
-        .map_or("", |section| section.target.key());
-    let sections = found
-        .sections
-        .iter()
-        .map(|s| (s.target.key(), "", "", &s.figures));
-    let groups = found
-        .groups
-        .iter()
-        .map(|g| (target, g.by.as_str(), g.value.as_str(), &g.figures));
-    for (target, by, value, figures) in sections.chain(groups) {
-        for figure in figures {
-            let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
-            let end = |ends: Option<[f64; 2]>, i: usize| number(ends.map(|ends| ends[i]));
-            let estimate = &figure.estimate;
-            let (interval, ceiling) = (estimate.interval.ok(), figure.ceiling.as_ref());
-            let ceiling_interval = ceiling.and_then(|c| c.estimate.interval.ok());
-            grid.row([
-                target.to_owned(),
-                by.to_owned(),
-                value.to_owned(),
-                figure.statistic.key(),
-                number(estimate.value.ok()),
-                end(interval, 0),
-                end(interval, 1),
-                end(figure.exact, 0),
-                end(figure.exact, 1),
-                estimate.n.to_string(),
-                figure.coverage.labelled.to_string(),
-                figure.coverage.share().to_string(),
-                end(figure.bounds(), 0),
-                end(figure.bounds(), 1),
-                estimate.clusters.to_string(),
-                figure.reason().unwrap_or_default(),
-                number(ceiling.and_then(|c| c.estimate.value.ok())),
-                end(ceiling_interval, 0),
-                end(ceiling_interval, 1),
-                ceiling.map_or(String::new(), |c| c.estimate.n.to_string()),
-            ]);
-        }
-    }
-    grid
 }

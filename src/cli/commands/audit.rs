@@ -6,7 +6,7 @@ use acem3_vision::Limits;
 use anyhow::{Context as _, Result, bail};
 
 use super::agree::{bootstrap, labelled, read};
-use super::{print, tables, unheeded};
+use super::{print, render_tables, unheeded};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{AuditCases, AuditPlan, AuditRequest, AuditResult, Probe, judge_all};
 use crate::analysis::metrics::records_at;
@@ -47,9 +47,9 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     audit.trials.clear();
     print(&match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&audit)? + "\n",
-        TableFormat::Csv => audit.grid().csv()?,
+        TableFormat::Csv => audit.csv_table().csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            tables(&audit.lead(), &audit.parts(), args.format)
+            render_tables(&audit.intro(), &audit.tables(), args.format)
         }
     })?;
     Ok(verdict(&audit))

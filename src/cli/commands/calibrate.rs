@@ -7,9 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
 
 use super::agree::{bootstrap, labelled, read};
-use super::{print, tables};
-use crate::analysis::agreement::TableSection;
-use crate::analysis::calibration::{Calibration, FitConfig, fit, means, of_means};
+use super::{print, render_tables};
+use crate::analysis::calibration::{
+    Calibration, FitConfig, fit, means, means_csv_table, means_table,
+};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
@@ -44,18 +45,18 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
     if let Some(out) = &args.out {
         found.write(out)?;
     }
-    let parts = found.parts();
+    let tables = found.tables();
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
-        TableFormat::Csv => parts
+        TableFormat::Csv => tables
             .first()
-            .map_or(Ok(String::new()), |part| part.grid.csv())?,
+            .map_or(Ok(String::new()), |section| section.table.csv())?,
         TableFormat::Text | TableFormat::Markdown => {
-            let lead = args.out.as_ref().map_or_else(
-                || "nothing written: --out FILE keeps the maps".to_owned(),
+            let intro = args.out.as_ref().map_or_else(
+                || "maps not saved; save them with --out FILE".to_owned(),
                 |out| format!("maps of {} in {}", found.name, out.display()),
             );
-            tables(&lead, &parts, args.format)
+            render_tables(&intro, &tables, args.format)
         }
     };
     print(&text)?;
@@ -71,22 +72,12 @@ fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
         write(&map, &verdicts, out)?;
     }
     let found = means(&map, &verdicts, bootstrap(&args.sampling));
-    let grid = of_means(&found);
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
-        TableFormat::Csv => grid.csv()?,
+        TableFormat::Csv => means_csv_table(&found).csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            let notes = vec![
-                "low and high: a 95 % interval over images, in which is what is not known of the map"
-                    .to_owned(),
-            ];
-            let part = TableSection {
-                title: "mean scores".to_owned(),
-                grid,
-                notes,
-            };
-            let lead = format!("{} on the scale of {}", map.name, map.labels);
-            tables(&lead, &[part], args.format)
+            let intro = format!("{} on the label scale of {}", map.name, map.labels);
+            render_tables(&intro, &[means_table(&found)], args.format)
         }
     };
     print(&text)?;

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use crate::cli::args::{
     CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
+    SchemaArgs, SchemaOf,
 };
 use crate::cli::commands::{print, unheeded};
 use crate::data::cases;
-use crate::data::cases::{Case, InputProblem, UnscoredReason};
+use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
 use crate::data::images::{ImageReader, relative};
 use crate::data::phantoms::case_folder;
-use crate::judging::run::summary::reason_name;
+use crate::judging::run::record::Record;
 use crate::statistics::Bootstrap;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -33,6 +34,7 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
         DataCommand::Preferences(args) => preferences(args, verbosity),
         DataCommand::Quality(args) => quality(args),
         DataCommand::Check(args) => check(args, verbosity),
+        DataCommand::Schema(args) => schema(*args),
     }
 }
 
@@ -112,6 +114,16 @@ fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
             )
         }
     })?;
+    Ok(Exit::Done)
+}
+
+fn schema(args: SchemaArgs) -> anyhow::Result<Exit> {
+    let schema = match args.of {
+        SchemaOf::Cases => CaseLine::line_schema(),
+        SchemaOf::Records => Record::line_schema(),
+    };
+    let text = serde_json::to_string_pretty(&schema).context("cannot write the schema as json")?;
+    print(&(text + "\n"))?;
     Ok(Exit::Done)
 }
 
@@ -208,7 +220,7 @@ impl ListedProblem {
                     .map_or(String::new(), |id| format!(" case {}:", printable(id)));
                 let lines: Vec<String> = self.message.lines().map(printable).collect();
                 let message = lines.join("\n  ");
-                let reason = reason_name(self.reason);
+                let reason = self.reason.name();
                 format!(
                     "{}:{}:{case} {reason}: {message}",
                     printable(&self.file),

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use super::print;
 use crate::cli::args::{EncodersArgs, OutputFormat};
 use crate::support::files::folder::make;
+use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     write(&comparison, &args.out)?;
     let text = match args.format {
-        OutputFormat::Text => comparison.text(),
+        OutputFormat::Text => comparison.text(TableStyle::terminal()),
         OutputFormat::Json => serde_json::to_string_pretty(&comparison)? + "\n",
     };
     print(&text)?;

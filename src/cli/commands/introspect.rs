@@ -12,6 +12,7 @@ use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
+use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
@@ -51,13 +52,13 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     let json = serde_json::to_string_pretty(&rounds)? + "\n";
     for (name, text) in [
         ("rounds.json", json.clone()),
-        ("rounds.md", rounds.text(true)),
+        ("rounds.md", rounds.text(TableStyle::Markdown)),
         ("rounds.svg", rounds.svg()),
     ] {
         atomic_file::write(&args.out.join(name), text.as_bytes())?;
     }
     print(&match args.format {
-        OutputFormat::Text => rounds.text(false),
+        OutputFormat::Text => rounds.text(TableStyle::terminal()),
         OutputFormat::Json => json,
     })?;
     Ok(Exit::Done)

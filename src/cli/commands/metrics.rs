@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
-use super::{print, unheeded};
+use super::{print, render_tables, unheeded};
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
     MetricTable, lines, records_at, score,
@@ -57,9 +57,10 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
             .with_context(|| format!("--out {}", out.display()))?;
     }
     print(&match args.format {
-        TableFormat::Text => table.text(),
-        TableFormat::Markdown => table.markdown(),
-        TableFormat::Csv => table.csv()?,
+        TableFormat::Text | TableFormat::Markdown => {
+            render_tables(&table.intro(), &table.tables(), args.format)
+        }
+        TableFormat::Csv => table.csv_table().csv()?,
         TableFormat::Json => serde_json::to_string_pretty(&table)? + "\n",
     })?;
     Ok(Exit::Done)

@@ -3,11 +3,13 @@
 mod agree;
 mod audit;
 mod calibrate;
+mod completions;
 mod data;
 mod encoders;
 mod introspect;
 mod judge;
 mod load_judge;
+mod man;
 mod metrics;
 mod panel;
 mod rank;
@@ -18,11 +20,10 @@ use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 
-use crate::analysis::agreement::TableSection;
 use crate::cli::args::{Cli, Command, SourceArgs, TableFormat};
 use crate::data::cases::{Lang, SourceKind};
+use crate::support::tables::{TableSection, TableStyle, render};
 use crate::support::terminal::exit::{ClosedStdout, EngineFailure, Exit};
-use crate::support::text::printable;
 
 /// Does what the command line asks for.
 pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
@@ -38,6 +39,8 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Metrics(args) => metrics::run(args, cli.verbosity),
         Command::Train(args) => train::run(args, cli.verbosity),
         Command::Panel(args) => panel::run(args, cli.verbosity),
+        Command::Completions(args) => completions::run(*args),
+        Command::Man(args) => man::run(args),
     }
 }
 
@@ -54,26 +57,17 @@ fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     }
 }
 
-/// Tables below a paragraph, as text or as Markdown.
-fn tables(lead: &str, parts: &[TableSection], format: TableFormat) -> String {
-    let markdown = format == TableFormat::Markdown;
-    let mut text = format!("{lead}\n");
-    for part in parts {
-        let title = if markdown { "\n## " } else { "\n" };
-        text.extend([title, &part.title, "\n\n"]);
-        text += &if markdown {
-            part.grid.markdown()
-        } else {
-            part.grid.text()
-        };
-        if !part.notes.is_empty() {
-            text.push('\n');
-        }
-        for note in &part.notes {
-            text.extend([if markdown { "- " } else { "" }, &printable(note), "\n"]);
-        }
+/// Returns a paragraph and tables in the format that was asked for; CSV and JSON are written elsewhere.
+fn render_tables(intro: &str, tables: &[TableSection], format: TableFormat) -> String {
+    render(intro, tables, table_style(format))
+}
+
+/// Returns how tables are laid out in a format for reading.
+fn table_style(format: TableFormat) -> TableStyle {
+    match format {
+        TableFormat::Markdown => TableStyle::Markdown,
+        TableFormat::Text | TableFormat::Csv | TableFormat::Json => TableStyle::terminal(),
     }
-    text
 }
 
 /// What is said of flags that this kind of source has no use for.

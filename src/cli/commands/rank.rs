@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::agree::{bootstrap, read};
-use super::{print, tables};
+use super::{print, render_tables};
 use crate::analysis::ranking::ranking;
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::{RankArgs, TableFormat};
@@ -20,9 +20,9 @@ pub(super) fn run(args: &RankArgs) -> Result<Exit> {
     let found = ranking(&runs, args.on, bootstrap(&args.sampling))?;
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
-        TableFormat::Csv => found.long().csv()?,
+        TableFormat::Csv => found.csv_table().csv()?,
         TableFormat::Text | TableFormat::Markdown => {
-            tables(&found.lead(), &found.parts(), args.format)
+            render_tables(&found.intro(), &found.tables(), args.format)
         }
     };
     print(&text)?;

@@ -17,7 +17,7 @@ use crate::cli::args::{ReportArgs, ReportFormat};
 use crate::judging::run::manifest::Manifest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
-use crate::support::terminal::number::size;
+use crate::support::terminal::number::human_bytes;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
         ReportFormat::Json => (serde_json::to_string_pretty(&report)? + "\n").into_bytes(),
         ReportFormat::Markdown => markdown(&args.title, &sections(&report, &browser)).into_bytes(),
         ReportFormat::Csv => VerdictTable::of(&report, &browser)
-            .grid()
+            .csv_table()
             .csv()?
             .into_bytes(),
         ReportFormat::Parquet => parquet(&VerdictTable::of(&report, &browser))?,
@@ -69,7 +69,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     };
     atomic_file::write(path, &bytes)?;
     if !verbosity.quiet {
-        say(&format!("{}: {}", path.display(), size(bytes.len())));
+        say(&format!("{}: {}", path.display(), human_bytes(bytes.len())));
     }
     Ok(Exit::Done)
 }
@@ -165,7 +165,7 @@ fn tell(pictures: &EmbeddedImages, thumbs: Thumbs) {
     say(&format!(
         "{} in the page, {}",
         plural(pictures.uris.len() as u64, "image"),
-        size(pictures.bytes())
+        human_bytes(pictures.bytes())
     ));
     for (reason, n) in &pictures.missing {
         say(&format!(

@@ -12,6 +12,7 @@ use crate::cli::args::{
 use crate::judging::panel::PanelJudge;
 use crate::support::device::open;
 use crate::support::files::atomic_file;
+use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
@@ -89,14 +90,14 @@ fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
     for (ending, text) in [
         ("json", json.clone()),
-        ("md", table.text(true)),
+        ("md", table.text(TableStyle::Markdown)),
         ("svg", table.svg()),
     ] {
         let path = args.out.join(format!("{name}.{ending}"));
         atomic_file::write(&path, text.as_bytes())?;
     }
     print(&match args.format {
-        OutputFormat::Text => table.text(false),
+        OutputFormat::Text => table.text(TableStyle::terminal()),
         OutputFormat::Json => json,
     })?;
     Ok(Exit::Done)
@@ -122,7 +123,7 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     };
     let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
     let text = match args.format {
-        OutputFormat::Text => report.text(),
+        OutputFormat::Text => report.text(TableStyle::terminal()),
         OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     print(&text)?;

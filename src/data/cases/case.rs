@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acem3_experts::{Aspect, Criterion};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -33,11 +34,13 @@ pub struct Case {
 }
 
 /// One model's answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
     /// The name of the model that wrote it.
+    #[schemars(regex(pattern = r"\S"))]
     pub model: String,
     /// Its answer.
+    #[schemars(regex(pattern = r"\S"))]
     pub text: String,
 }
 
@@ -56,21 +59,32 @@ pub enum ImageSource {
 }
 
 /// Known scores of the responses, one number per response.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct CaseLabels {
     /// The final scores.
     #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<LabelScore>>")]
     pub last: Option<Vec<f64>>,
     /// The scores of aspects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<Aspect, Vec<LabelScore>>")]
     pub aspects: BTreeMap<Aspect, Vec<f64>>,
     /// The scores of criteria.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<Criterion, Vec<LabelScore>>")]
     pub criteria: BTreeMap<Criterion, Vec<f64>>,
 }
 
+/// One known score, 0 to 5.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct LabelScore(#[schemars(range(min = 0, max = 5))] f64);
+
 /// Why a case or pair has no verdict. It is never a zero, a tie or a guess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum UnscoredReason {
     /// The case could not be read (broken line, missing field, empty answer).
@@ -83,6 +97,19 @@ pub enum UnscoredReason {
     Transport,
     /// The image is missing or could not be decoded.
     Image,
+}
+
+impl UnscoredReason {
+    /// The name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::Transport => "transport",
+            Self::Image => "image",
+        }
+    }
 }
 
 /// A case that could not be read, and why.

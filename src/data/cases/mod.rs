@@ -14,6 +14,7 @@ mod case;
 mod case_assembler;
 mod case_id;
 mod case_labels;
+mod case_line;
 mod csv;
 mod csv_rows;
 mod hub_parquet;
@@ -39,4 +40,5 @@ pub(crate) use source::root;
 pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
+pub use case_line::CaseLine;
 pub use source::{CaseResult, CaseSource, Lang, SourceKind, SourceOptions, SourceSpec, open};

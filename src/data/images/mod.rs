@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use acem3_vision::{DecodeError, DecodedImage, Format, Limits, View, decode_view};
+use acem3_vision::{DecodeError, DecodedImage, Format, Limits, View, decode_view, detect_format};
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
@@ -60,7 +60,7 @@ impl EncodedImage {
 
     /// Whether it is a DICOM object.
     pub fn is_dicom(&self) -> bool {
-        matches!(Format::of(&self.bytes), Ok(Format::Dicom))
+        matches!(detect_format(&self.bytes), Ok(Format::Dicom))
     }
 
     /// The digest of all of it that can move a verdict: its bytes, and of a DICOM object the frame and

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
 use super::{Phantom, WrittenResponse, phantom};
+use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, dice};
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{list, make};
@@ -55,7 +56,8 @@ pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()
             .save_with_format(&path, ImageFormat::Png)
             .with_context(|| format!("cannot write {}", path.display()))?;
         let mut rng = dice(seed, index, u64::from_le_bytes(*b"models\0\0"));
-        writeln!(lines, "{}", case(&id, &phantom, &mut rng))?;
+        let case = case(&id, &phantom, &mut rng);
+        writeln!(lines, "{}", serde_json::to_string(&case)?)?;
     }
     atomic_file::write(&dir.join("cases.jsonl"), lines.as_bytes())
 }
@@ -112,56 +114,50 @@ fn is_drawn(name: &str) -> bool {
 }
 
 /// One line of `cases.jsonl`.
-fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> Value {
+fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
     let first = rng.below(MODELS.len());
     let second = (first + 1 + rng.below(MODELS.len() - 1)) % MODELS.len();
     let models = [first, second].map(|i| MODELS.get(i).copied().unwrap_or_default());
     let responses = models.iter().zip(&phantom.responses);
-    let responses: Vec<Value> = responses
-        .map(|(model, r)| json!({"model": model, "text": r.text}))
-        .collect();
-    json!({
-        "id": id,
-        "image": format!("images/{id}.png"),
-        "question": phantom.question.text,
-        "responses": responses,
-        "reference": phantom.reference,
-        "labels": labels(&phantom.responses),
-        "meta": meta(phantom),
-    })
+    let responses = responses.map(|(model, response)| Response {
+        model: (*model).to_owned(),
+        text: response.text.clone(),
+    });
+    CaseLine {
+        id: id.to_owned(),
+        image: Some(format!("images/{id}.png")),
+        question: phantom.question.text.clone(),
+        responses: responses.collect(),
+        reference: Some(phantom.reference.clone()),
+        labels: Some(labels(&phantom.responses)),
+        meta: meta(phantom),
+    }
 }
 
-fn labels(responses: &[WrittenResponse; 2]) -> Value {
-    let both = |value: &dyn Fn(&WrittenResponse) -> f64| json!(responses.each_ref().map(value));
-    let aspects: Map<String, Value> = Aspect::ALL
-        .into_iter()
-        .map(|aspect| {
-            let mean = both(&|r| (r.aspect(aspect) * 10_000.0).round() / 10_000.0);
-            (aspect.key().to_owned(), mean)
-        })
-        .collect();
-    let criteria: Map<String, Value> = Criterion::ALL
-        .into_iter()
-        .map(|c| (c.key().to_owned(), both(&|r| f64::from(r.score(c)))))
-        .collect();
-    json!({
-        "final": both(&|r| f64::from(r.conclusion.score)),
-        "aspects": aspects,
-        "criteria": criteria,
-    })
+fn labels(responses: &[WrittenResponse; 2]) -> CaseLabels {
+    let both = |value: &dyn Fn(&WrittenResponse) -> f64| responses.iter().map(value).collect();
+    let mean = |aspect| both(&|r| (r.aspect(aspect) * 10_000.0).round() / 10_000.0);
+    let score = |criterion| both(&|r| f64::from(r.score(criterion)));
+    CaseLabels {
+        last: Some(both(&|r| f64::from(r.conclusion.score))),
+        aspects: Aspect::ALL.map(|aspect| (aspect, mean(aspect))).into(),
+        criteria: Criterion::ALL.map(|c| (c, score(c))).into(),
+    }
 }
 
-fn meta(phantom: &Phantom) -> Value {
+fn meta(phantom: &Phantom) -> Map<String, Value> {
     let scene = &phantom.scene;
-    json!({
-        "kind": scene.kind.key(),
-        "count": scene.count(),
-        "side": scene.side.map_or("none", |side| side.key()),
-        "size": scene.size.map_or("none", |size| size.key()),
-        "tone": scene.tone.map_or("none", |tone| tone.key()),
-        "question": phantom.question.kind.key(),
-        "defects": phantom.responses.each_ref().map(defects),
-    })
+    let fields = [
+        ("kind", json!(scene.kind.key())),
+        ("count", json!(scene.count())),
+        ("side", json!(scene.side.map_or("none", |side| side.key()))),
+        ("size", json!(scene.size.map_or("none", |size| size.key()))),
+        ("tone", json!(scene.tone.map_or("none", |tone| tone.key()))),
+        ("question", json!(phantom.question.kind.key())),
+        ("defects", json!(phantom.responses.each_ref().map(defects))),
+    ];
+    let named = fields.map(|(name, value)| (name.to_owned(), value));
+    named.into_iter().collect()
 }
 
 /// What is wrong with a response, its facts included.

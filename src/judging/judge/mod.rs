@@ -6,6 +6,7 @@ pub mod scripted;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::cases::{Case, UnscoredReason};
@@ -41,7 +42,7 @@ impl PairJob {
 }
 
 /// Why a pair or case has no verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unscored {
     /// Category of the failure.
     pub reason: UnscoredReason,

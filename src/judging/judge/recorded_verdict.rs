@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 
 use acem3_conclusion::{OrderVerdict, Verdict};
 use acem3_experts::{Aspect, Criterion, Rating};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verdict on a pair: combined over the presentation orders, and for each order.
 ///
 /// Pairs of values are in the order of the models. Numbers are rounded to four decimals, so that
 /// equal runs write equal bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedVerdict {
     /// The preferred response by the combined final scores.
     pub order: PairOrder,
     /// The combined final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [f64; 2],
     /// The combined expected final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// The combined mean score of each aspect, 0 to 5.
     pub aspects: BTreeMap<Aspect, [f64; 2]>,
@@ -30,13 +33,15 @@ pub struct RecordedVerdict {
 }
 
 /// The result of one presentation order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedOrder {
     /// True if the second response was shown first.
     pub swapped: bool,
     /// The final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [u8; 2],
     /// The expected final scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub expected: [f64; 2],
     /// The scores of each criterion, by aspect.
     pub aspects: BTreeMap<Aspect, BTreeMap<Criterion, ScorePair>>,
@@ -45,9 +50,10 @@ pub struct RecordedOrder {
 }
 
 /// The two scores of one criterion, or of the conclusion model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScorePair {
     /// The scores, 0 to 5.
+    #[schemars(inner(range(min = 0, max = 5)))]
     pub scores: [u8; 2],
     /// Expected scores: the means of the score distributions.
     pub expected: [f64; 2],
@@ -64,7 +70,7 @@ pub struct ScorePair {
 }
 
 /// The preferred response of a pair, serialized as `>`, `=` or `<`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum PairOrder {
     /// The first response is better.
     #[serde(rename = ">")]

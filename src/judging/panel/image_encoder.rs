@@ -1,6 +1,6 @@
 //! From a decoded image to image tokens: processor, vision tower and projector of a panel.
 
-use acem3_projector::{Projector, pack};
+use acem3_projector::{Projector, TileLayout, pack};
 use acem3_vision::{AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, VisionTower};
 use anyhow::{Context, Result, bail};
 use candle::{Device, Tensor};
@@ -87,8 +87,15 @@ impl ImageEncoder {
         match &self.newline {
             None => tokens.squeeze(0),
             Some(newline) => {
-                let kept = tiles.unpadded(self.tower.config().grid());
-                pack(&tokens, tiles.grid, kept, newline)
+                let (rows, columns) = tiles.grid;
+                let (token_rows, token_columns) = tiles.unpadded(self.tower.config().grid());
+                let layout = TileLayout {
+                    rows,
+                    columns,
+                    token_rows,
+                    token_columns,
+                };
+                pack(&tokens, &layout, newline)
             }
         }
     }

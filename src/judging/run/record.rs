@@ -5,6 +5,8 @@
 
 use acem3_vision::Shown;
 use anyhow::Context as _;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +19,7 @@ use crate::support::digest::Digest;
 pub const SCHEMA: u32 = 1;
 
 /// A pair and its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// The version of this form.
     pub schema: u32,
@@ -30,7 +32,7 @@ pub struct Record {
 }
 
 /// What a record is about: the pair, and all that reports and comparisons need to know of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSubject {
     /// The case's id; `None` where it could not be read.
     pub case: Option<String>,
@@ -72,7 +74,7 @@ pub struct RecordSubject {
 }
 
 /// Which image was judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageInfo {
     /// Its name: the path from the folder of the source.
     pub name: String,
@@ -85,7 +87,7 @@ pub struct ImageInfo {
 }
 
 /// What came of a pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum RecordOutcome {
     /// A verdict.
@@ -200,6 +202,12 @@ impl Record {
             subject,
             outcome,
         }
+    }
+
+    /// Returns the JSON Schema of a line of `records.jsonl`.
+    pub fn line_schema() -> Schema {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        settings.into_generator().into_root_schema_for::<Self>()
     }
 
     /// The line that is written, with its line break.

@@ -1,4 +1,4 @@
-//! The table at the end of a run, for a person or for another program.
+//! The summary of a run: a table of the models, flips and unscored pairs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::tally::{ModelTally, Tally};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableStyle};
+use crate::support::terminal::number::{NOT_APPLICABLE, floor_percent};
 use crate::support::text::{plural, printable};
 
 /// What a run found, model by model.
@@ -83,8 +84,8 @@ impl Summary {
         }
     }
 
-    /// The summary as a person reads it.
-    pub fn text(&self) -> String {
+    /// Returns the summary as text, its table laid out for `style`.
+    pub fn text(&self, style: TableStyle) -> String {
         let counts = &self.counts;
         let mut text = String::new();
         let _ = writeln!(
@@ -95,28 +96,30 @@ impl Summary {
             printable(&self.judge)
         );
         if !self.models.is_empty() {
-            let _ = writeln!(text, "{}", self.table().text());
+            let _ = writeln!(text, "{}", self.table().render(style));
         }
         let _ = writeln!(text, "{}", self.flip_line());
         let _ = writeln!(text, "{}", self.unscored_line());
         if counts.noted > 0 {
-            let faults = plural(counts.noted, "fault");
-            let _ = writeln!(text, "noted     {faults} of the input that cost no verdict");
+            let problems = plural(counts.noted, "input problem");
+            let verb = if counts.noted == 1 {
+                "affects"
+            } else {
+                "affect"
+            };
+            let _ = writeln!(text, "noted     {problems} that {verb} no verdict");
         }
         if counts.reused > 0 {
-            let of = plural(counts.judged, "verdict");
-            let _ = writeln!(
-                text,
-                "reused    {} of {of}, from an earlier run",
-                counts.reused
-            );
+            let judged = plural(counts.judged, "verdict");
+            let reused = counts.reused;
+            let _ = writeln!(text, "reused    {reused} of {judged}, from an earlier run");
         }
         let _ = writeln!(text, "records   {}", printable(&self.records));
         text
     }
 
     fn table(&self) -> Table {
-        let mut grid = Table::new([
+        let mut table = Table::new([
             "model",
             "score",
             "expression",
@@ -128,31 +131,34 @@ impl Summary {
             "tie",
             "loss",
         ]);
-        let mean = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
+        let mean = |value: Option<f64>| {
+            value.map_or_else(|| NOT_APPLICABLE.to_owned(), |v| format!("{v:.2}"))
+        };
         for model in &self.models {
-            grid.row([
+            table.row([
                 model.model.clone(),
                 mean(model.score),
                 mean(model.expression),
                 mean(model.medical_knowledge),
                 mean(model.patient_relevance),
                 model.n.to_string(),
-                format!("{:.0} %", percent_down(model.coverage)),
+                floor_percent(model.coverage),
                 model.wins.to_string(),
                 model.ties.to_string(),
                 model.losses.to_string(),
             ]);
         }
-        grid
+        table
     }
 
     fn flip_line(&self) -> String {
         let Flips { n, flipped } = self.flips;
         if n == 0 {
-            return "flips     not measured: no pair was shown in both orders".to_owned();
+            return "flips     not measured: no pair was judged in both presentation orders"
+                .to_owned();
         }
         let percent = 100.0 * flipped as f64 / n as f64;
-        format!("flips     {flipped} of {n} ({percent:.1} %) when the responses swap places")
+        format!("flips     {flipped} of {n} ({percent:.1} %) when the presentation order changes")
     }
 
     fn unscored_line(&self) -> String {
@@ -162,7 +168,7 @@ impl Summary {
         }
         let reasons = self.counts.unscored.iter();
         let reasons: Vec<_> = reasons
-            .map(|(reason, n)| format!("{} {n}", reason_name(*reason)))
+            .map(|(reason, n)| format!("{} {n}", reason.name()))
             .collect();
         let percent = self.counts.unscored_percent();
         let records = self.counts.scorable();
@@ -192,24 +198,6 @@ impl ModelSummary {
             losses: model.losses,
         }
     }
-}
-
-/// A reason as records write it.
-pub fn reason_name(reason: crate::data::cases::UnscoredReason) -> String {
-    use crate::data::cases::UnscoredReason;
-    match reason {
-        UnscoredReason::Parse => "parse",
-        UnscoredReason::Truncated => "truncated",
-        UnscoredReason::Refused => "refused",
-        UnscoredReason::Transport => "transport",
-        UnscoredReason::Image => "image",
-    }
-    .to_owned()
-}
-
-/// Never rounded up: 99.9 % of coverage is not all.
-pub(crate) fn percent_down(part: f64) -> f64 {
-    (100.0 * part + 1e-9).floor()
 }
 
 #[cfg(test)]
@@ -253,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_what_a_person_asks() {
+    fn summary_has_table_flips_and_unscored() {
         let summary = Summary::of(
             &tally(),
             "mini 1".to_owned(),
@@ -266,26 +254,28 @@ model     score  expression  knowledge  relevance  n  coverage  win  tie  loss
 good one   4.33        4.00       3.00       5.00  3      75 %    2    1     0
 a             -           -          -          -  0       0 %    0    0     0
 
-flips     1 of 3 (33.3 %) when the responses swap places
+flips     1 of 3 (33.3 %) when the presentation order changes
 unscored  1 of 4 (25.0 %): image 1
 reused    1 of 3 verdicts, from an earlier run
 records   out/records.jsonl
 ";
-        assert_eq!(summary.text(), expected);
+        let terminal = TableStyle::Terminal { width: 80 };
+        assert_eq!(summary.text(terminal), expected);
     }
 
     #[test]
-    fn a_name_cannot_move_the_cursor() {
+    fn control_characters_in_names_are_escaped() {
         let mut tally = tally();
         let model = tally.models.remove("a").unwrap();
         tally.models.insert("a\u{1b}[2J\nb".to_owned(), model);
-        let text = Summary::of(&tally, "mini".to_owned(), Path::new("r")).text();
+        let summary = Summary::of(&tally, "mini".to_owned(), Path::new("r"));
+        let text = summary.text(TableStyle::Terminal { width: 80 });
         assert!(text.contains("\na\\u{1b}[2J\\nb "), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
     }
 
     #[test]
-    fn a_text_cannot_turn_what_follows_it() {
+    fn direction_marks_are_escaped() {
         let turned = "a\u{202e}b\u{2066}c\u{200f}\u{2028}d\r";
         assert_eq!(
             printable(turned),
@@ -293,12 +283,5 @@ records   out/records.jsonl
         );
         // Letters of any script stay, and the joiners within them.
         assert_eq!(printable("اسم\u{200c}ها 肝"), "اسم\u{200c}ها 肝");
-    }
-
-    #[test]
-    fn coverage_is_never_rounded_up_to_all() {
-        assert_eq!(format!("{:.0}", percent_down(0.999)), "99");
-        assert_eq!(format!("{:.0}", percent_down(0.29)), "29");
-        assert_eq!(format!("{:.0}", percent_down(1.0)), "100");
     }
 }

@@ -5,5 +5,5 @@ pub mod exit;
 pub mod interrupt;
 pub mod number;
 pub mod progress;
-pub mod table;
 pub mod verbosity;
+pub mod width;

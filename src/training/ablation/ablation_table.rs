@@ -1,12 +1,11 @@
 //! Means over seeds with their intervals, as Markdown, JSON and a drawing.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use crate::statistics::mean_interval;
 use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection, TableStyle, render};
+use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::TrainConfig;
 use crate::training::ablation::ablation_trial::{AblationConfig, AblationResult};
 use crate::training::ablation::study::AblationStudy;
@@ -86,49 +85,40 @@ impl AblationTable {
     ) -> Self {
         let from = base.start.as_deref().unwrap_or("nothing");
         let seeds = budget.seeds;
-        let spread = if seeds == 1 {
-            "one seed, so that no interval can be told".to_owned()
+        let intervals = if seeds == 1 {
+            "1 seed, no intervals".to_owned()
         } else {
             format!(
-                "{seeds} seeds, 95 % intervals by Student's t over them, which tell how far a seed moves a figure, and \
-                 not how far other cases would"
+                "{seeds} seeds; in brackets: 95 % CI over seeds (Student's t), which covers the variation between seeds, \
+                 not between cases"
             )
         };
         Self {
             rows_are,
             budget: format!(
-                "{} from {from}; {} phantom cases of seed {}; {spread}",
+                "{} from {from}; {} phantom cases of seed {}; {intervals}",
                 base.name, budget.plan.phantoms, budget.plan.seed
             ),
             rows,
         }
     }
 
-    /// The table to read, or as Markdown.
-    pub fn text(&self, markdown: bool) -> String {
-        let mut head = vec![String::new()];
-        let names = self
-            .rows
-            .first()
-            .map_or(&[][..], |row| row.cells.as_slice());
-        head.extend(names.iter().map(|cell| cell.name.clone()));
-        head.push("seconds".to_owned());
-        let mut grid = Table::new(head);
+    /// Returns the table below its budget.
+    pub fn text(&self, style: TableStyle) -> String {
+        let first = self.rows.first();
+        let cells = first.map_or(&[][..], |row| row.cells.as_slice());
+        let mut header = vec![""];
+        header.extend(cells.iter().map(|cell| cell.name.as_str()));
+        header.push("seconds");
+        let mut table = Table::new(header);
         for row in &self.rows {
+            let seconds = row.seconds.map(|seconds| format!("{seconds:.0}"));
             let mut cells = vec![row.name.clone()];
             cells.extend(row.cells.iter().map(SeedStatistic::text));
-            cells.push(row.seconds.map_or("-".to_owned(), |s| format!("{s:.0}")));
-            grid.row(cells);
+            cells.push(seconds.unwrap_or_else(|| NOT_APPLICABLE.to_owned()));
+            table.row(cells);
         }
-        let table = if markdown {
-            grid.markdown()
-        } else {
-            grid.text()
-        };
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}\n\n{table}", self.budget);
-        text
+        render(&self.budget, &[TableSection::new("", table)], style)
     }
 
     /// The first figure of every row, drawn.
@@ -152,14 +142,10 @@ impl AblationTable {
 
 impl SeedStatistic {
     fn text(&self) -> String {
-        let percent = |value: f64| format!("{:.1}", 100.0 * value);
-        match self.interval {
-            Some([low, high]) => {
-                let ends = [low.max(0.0), high.min(1.0)].map(percent);
-                format!("{} % ({} to {})", percent(self.mean), ends[0], ends[1])
-            }
-            None => format!("{} %", percent(self.mean)),
-        }
+        let interval = self
+            .interval
+            .map(|[low, high]| [low.max(0.0), high.min(1.0)]);
+        percent_with_interval(self.mean, interval)
     }
 }
 
@@ -186,7 +172,7 @@ mod tests {
             (low - 0.870_317).abs() < 1e-5 && (high - 0.969_683).abs() < 1e-5,
             "{low} {high}"
         );
-        assert_eq!(row.cells[0].text(), "92.0 % (87.0 to 97.0)");
+        assert_eq!(row.cells[0].text(), "92.0 % [87.0, 97.0]");
         let single = AblationRow::new("full", &seeds[..1]);
         assert_eq!(single.cells[0].text(), "90.0 %");
         let cut_off = AblationRow::new("full", &[measured(1, 0.5, None)]);

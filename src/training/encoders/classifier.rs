@@ -1,7 +1,7 @@
 //! A linear classifier on frozen features: multinomial logistic regression with a little weight
 //! decay, by full-batch steps. Deterministic: it starts at zero.
 
-use acem3_experts::train::{AdamW, AdamWConfig, Loss, Schedule, Trainer};
+use acem3_experts::train::{AdamW, AdamWConfig, Hits, Loss, Schedule, Trainer};
 use anyhow::Result;
 use candle::{DType, Device, Tensor, Var};
 
@@ -57,7 +57,7 @@ pub(super) fn classify(
             Loss::new(
                 picked.sum_all()?.neg()?,
                 targets.len() as f64,
-                (0.0, 0.0),
+                Hits::default(),
                 0,
             )
         })?;

@@ -1,13 +1,12 @@
 //! A comparison as a table, and as JSON.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
-use crate::analysis::agreement::probability;
 use crate::checkpoints::hub::HubStamp;
 use crate::statistics::{Clusters, Difference, difference, holm};
 use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::tables::{Table, TableSection, TableStyle, render};
+use crate::support::terminal::number::{format_p_value, with_interval};
 use crate::training::measurement::{Proportion, share};
 
 /// A value between 0 and 1 for each thing measured, with the image it is about.
@@ -127,58 +126,48 @@ impl EncoderComparison {
         }
     }
 
-    /// The table, in percent.
-    pub fn text(&self) -> String {
-        let mut text = format!("{} on {}: {}\n", self.measure, self.set, self.budget);
-        for row in &self.rows {
-            let memory = row.peak_memory.map_or_else(String::new, |bytes| {
-                format!(", peak memory {} MiB", bytes / (1 << 20))
-            });
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "\n{} ({:.2} million parameters, {:.0} images/s{memory})",
-                row.encoder,
-                row.parameters as f64 / 1e6,
-                row.images_per_second
-            );
-            for figure in &row.figures {
-                let _ = writeln!(text, "  {:<44} {}", figure.name, percent(figure.share));
-            }
-            if let Some(d) = &row.difference {
-                let interval = d.interval.map_or_else(
-                    || "one image".to_owned(),
-                    |ends| {
-                        let [low, high] = ends.map(|v| v * 100.0);
-                        format!("{low:+.1} to {high:+.1}")
-                    },
-                );
-                let _ = writeln!(
-                    text,
-                    "  {:<44} {:>+5.1} points ({interval}), p {} (after Holm {})",
-                    format!("against {}", self.rows[0].encoder),
-                    d.value * 100.0,
-                    probability(d.p),
-                    probability(d.p_holm),
-                );
-            }
-        }
-        text
+    /// Returns one table per encoder.
+    pub fn text(&self, style: TableStyle) -> String {
+        let intro = format!(
+            "{} on {}: {}\nin brackets: 95 % CI, clustered by image",
+            self.measure, self.set, self.budget
+        );
+        let baseline = self.rows.first().map_or("", |row| row.encoder.as_str());
+        let tables: Vec<TableSection> = self.rows.iter().map(|row| row.table(baseline)).collect();
+        render(&intro, &tables, style)
     }
 }
 
-fn percent(share: Option<Proportion>) -> String {
-    share.map_or_else(
-        || "not measured".to_owned(),
-        |s| {
-            let [low, high] = s.interval.map(|v| v * 100.0);
-            let value = s.value * 100.0;
+impl EncoderRow {
+    fn table(&self, baseline: &str) -> TableSection {
+        let mut table = Table::new(["statistic", "value", "n", "images"]);
+        for figure in &self.figures {
+            table.row(match figure.share {
+                Some(proportion) => proportion.cells(&figure.name),
+                None => [figure.name.as_str(), "not measured", "0", "0"].map(str::to_owned),
+            });
+        }
+        let memory = self.peak_memory.map_or_else(String::new, |bytes| {
+            format!(", peak memory {} MiB", bytes / (1 << 20))
+        });
+        let title = format!(
+            "{} ({:.2} million parameters, {:.0} images/s{memory})",
+            self.encoder,
+            self.parameters as f64 / 1e6,
+            self.images_per_second
+        );
+        let notes = self.difference.map(|difference| {
+            let points = |value: f64| format!("{:+.1}", 100.0 * value);
+            let interval = difference.interval.map(|ends| ends.map(points));
+            let value = with_interval(&points(difference.value), interval);
             format!(
-                "{value:>5.1} %  ({low:.1} to {high:.1}, n = {}, {} images)",
-                s.n, s.images
+                "difference from {baseline}: {value} percentage points, p {}, p (Holm) {}",
+                format_p_value(difference.p),
+                format_p_value(difference.p_holm)
             )
-        },
-    )
+        });
+        TableSection::new(title, table).with_notes(notes.into_iter().collect())
+    }
 }
 
 #[cfg(test)]
@@ -202,13 +191,13 @@ mod tests {
         assert!((b.value - 0.4).abs() < 1e-9 && b.p_holm < 0.01, "{b:?}");
         assert!(c.value.abs() < 1e-9 && c.p > 0.9, "{c:?}");
         assert!(b.p_holm >= b.p);
-        let text = found.text();
+        let text = found.text(TableStyle::Terminal { width: 100 });
         for part in [
             "a set: a budget",
             "90.0 %",
-            "against a",
-            "+40.0 points",
-            "p below 0.001",
+            "difference from a",
+            "+40.0 [",
+            "p <0.001",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableStyle};
+use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::measurement::Proportion;
 
 /// What one round amounts to.
@@ -37,20 +38,21 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The table to read, or as Markdown.
-    pub fn text(&self, markdown: bool) -> String {
-        let held = self.rounds.iter().any(|round| round.held_out.is_some());
-        let mut head = vec![
+    /// Returns one row per round.
+    pub fn text(&self, style: TableStyle) -> String {
+        let has_held_out = self.rounds.iter().any(|round| round.held_out.is_some());
+        let mut header = vec![
             "round",
             "evaluations",
-            "order right",
+            "order accuracy [95 % CI]",
             "wrong",
-            "mended",
-            "left",
+            "replaced",
+            "unresolved",
         ];
-        head.extend(held.then_some("held out right"));
-        let mut grid = Table::new(head);
-        let count = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
+        header.extend(has_held_out.then_some("held-out order accuracy [95 % CI]"));
+        let mut table = Table::new(header);
+        let missing = || NOT_APPLICABLE.to_owned();
+        let count = |n: Option<usize>| n.map_or_else(missing, |n| n.to_string());
         for round in &self.rounds {
             let mut cells = vec![
                 round.round.to_string(),
@@ -60,19 +62,15 @@ impl Rounds {
                 count(round.mended),
                 count(round.left),
             ];
-            if held {
-                cells.push(round.held_out.as_ref().map_or("-".to_owned(), percent));
+            if has_held_out {
+                cells.push(round.held_out.as_ref().map_or_else(missing, percent));
             }
-            grid.row(cells);
+            table.row(cells);
         }
-        if markdown {
-            grid.markdown()
-        } else {
-            grid.text()
-        }
+        table.render(style)
     }
 
-    /// The share of right orders of every round, drawn: of cases held out, where there are any.
+    /// Draws the order accuracy of every round, on held-out cases if there are any.
     pub fn svg(&self) -> String {
         let held = self.rounds.iter().any(|round| round.held_out.is_some());
         let mark = |round: &Round| {
@@ -90,16 +88,15 @@ impl Rounds {
             }
         };
         let title = if held {
-            "order right, cases held out"
+            "order accuracy on held-out cases"
         } else {
-            "order right, the cases that are learned from"
+            "order accuracy on training cases"
         };
         let marks: Vec<ChartMark> = self.rounds.iter().map(mark).collect();
         Chart::forest(title, DOTS, &Axis::around(&marks), &marks).file()
     }
 }
 
-fn percent(share: &Proportion) -> String {
-    let [low, high] = share.interval.map(|end| 100.0 * end);
-    format!("{:.1} % ({low:.1} to {high:.1})", 100.0 * share.value)
+fn percent(proportion: &Proportion) -> String {
+    percent_with_interval(proportion.value, Some(proportion.interval))
 }

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::statistics::{Bootstrap, Clusters, mean, share_interval};
+use crate::support::terminal::number::percent_with_interval;
 
 /// A mean of values between 0 and 1, with its 95 % interval: the percentile interval of the bootstrap over
 /// images, or [Wilson's](crate::statistics::inference::wilson) over them where they are fewer than ten or their means all equal.
@@ -20,6 +21,18 @@ pub struct Proportion {
     pub n: usize,
     /// How many images they belong to.
     pub images: usize,
+}
+
+impl Proportion {
+    /// A row of a table: name, value with interval, n and images.
+    pub fn cells(&self, name: &str) -> [String; 4] {
+        [
+            name.to_owned(),
+            percent_with_interval(self.value, Some(self.interval)),
+            self.n.to_string(),
+            self.images.to_string(),
+        ]
+    }
 }
 
 /// The mean of `(cluster, value)` pairs; `None` when there are none.

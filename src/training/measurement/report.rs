@@ -1,11 +1,10 @@
 //! The figures of a measure, as a table and as JSON.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use super::interval::Proportion;
-use crate::support::text::{plural, printable};
+use crate::support::tables::{Table, TableSection, TableStyle, render};
+use crate::support::text::plural;
 
 /// All figures of one panel.
 #[derive(Clone, Debug, Serialize)]
@@ -61,52 +60,51 @@ impl MeasurementReport {
             .all(|figures| figures.unscored == figures.n)
     }
 
-    /// The figures to read, in percent.
-    pub fn text(&self) -> String {
-        let mut text = format!(
-            "{}\nin brackets: intervals of 95 %, clustered by image\n",
-            self.judge
-        );
-        for figures in &self.figures {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "\n{}, {} image ({}, {} unscored)",
-                figures.set,
-                figures.image,
-                plural(figures.n as u64, "pair"),
-                figures.unscored
-            );
-            if let Some(reason) = &figures.unscored_first {
-                let reason = reason.lines().next().unwrap_or_default();
-                let _ = writeln!(text, "  the first unscored: {}", printable(reason));
-            }
-            let rows = [
-                ("final order right", figures.order),
-                ("final order right, one presentation", figures.single_order),
-                ("medical knowledge order right", figures.knowledge),
-                ("better response preferred", figures.preferred),
-                ("  closed questions", figures.preferred_closed),
-                ("  open questions", figures.preferred_open),
-                ("  by factual accuracy alone", figures.preferred_by_accuracy),
-                ("right, better one shown first", figures.better_shown[0]),
-                ("right, better one shown second", figures.better_shown[1]),
-                ("verdict flips with the order", figures.flips),
-                ("longer response preferred wrongly", figures.longer),
-            ];
-            for (name, share) in rows {
-                if let Some(s) = share {
-                    let [low, high] = s.interval.map(|v| v * 100.0);
-                    let value = s.value * 100.0;
-                    let _ = writeln!(
-                        text,
-                        "  {name:<38} {value:>5.1} %  ({low:.1} to {high:.1}, n = {}, {})",
-                        s.n,
-                        plural(s.images as u64, "image")
-                    );
-                }
+    /// Returns one table per set and image condition.
+    pub fn text(&self, style: TableStyle) -> String {
+        let intro = format!("{}\nin brackets: 95 % CI, clustered by image", self.judge);
+        let tables: Vec<TableSection> = self.figures.iter().map(SetResults::table).collect();
+        render(&intro, &tables, style)
+    }
+}
+
+impl SetResults {
+    fn table(&self) -> TableSection {
+        let rows = [
+            ("order accuracy", self.order),
+            ("order accuracy, one presentation order", self.single_order),
+            ("order accuracy, medical knowledge", self.knowledge),
+            ("better response preferred", self.preferred),
+            ("  closed questions", self.preferred_closed),
+            ("  open questions", self.preferred_open),
+            ("  by factual accuracy alone", self.preferred_by_accuracy),
+            (
+                "order accuracy, better response first",
+                self.better_shown[0],
+            ),
+            (
+                "order accuracy, better response second",
+                self.better_shown[1],
+            ),
+            ("flip rate", self.flips),
+            ("longer but worse response preferred", self.longer),
+        ];
+        let mut table = Table::new(["statistic", "value", "n", "images"]);
+        for (name, proportion) in rows {
+            if let Some(proportion) = proportion {
+                table.row(proportion.cells(name));
             }
         }
-        text
+        let title = format!(
+            "{}, {} image ({}, {} unscored)",
+            self.set,
+            self.image,
+            plural(self.n as u64, "pair"),
+            self.unscored
+        );
+        let reason = self.unscored_first.as_deref();
+        let first = reason.map(|reason| reason.lines().next().unwrap_or_default());
+        let notes = first.map(|reason| format!("first unscored pair: {reason}"));
+        TableSection::new(title, table).with_notes(notes.into_iter().collect())
     }
 }

@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use acem3_experts::train::{Parameters, Trainer, load_checkpoint, on_device, save_checkpoint};
+use acem3_experts::train::{
+    Hits, Parameters, Trainer, load_checkpoint, on_device, save_checkpoint,
+};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +197,8 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
 
     fn validation_totals(&self, examples: &[P::Example]) -> Result<ValidationTotals> {
         let micro_batches: Vec<_> = examples.chunks(self.task.micro_batch()).collect();
-        let (mut sum, mut weight, mut hits, mut rewards) = (0.0, 0.0, (0.0, 0.0), [0.0; 2]);
+        let (mut sum, mut weight, mut rewards) = (0.0, 0.0, [0.0; 2]);
+        let mut hits = Hits::default();
         for loss in on_device(self.context.device, &micro_batches, |examples| {
             Ok(self.task.loss(examples)?.measured())
         }) {
@@ -203,12 +206,12 @@ impl<P: TrainingTask> TrainingLoop<'_, P> {
             sum += loss.value;
             weight += loss.weight;
             rewards = [0, 1].map(|i| rewards[i] + loss.rewards[i]);
-            hits = (hits.0 + loss.hits.0, hits.1 + loss.hits.1);
+            hits += loss.hits;
         }
         let weight = f64::max(weight, 1e-9);
         Ok(ValidationTotals {
             loss: sum / weight,
-            accuracy: (hits.1 > 0.0).then(|| hits.0 / hits.1),
+            accuracy: hits.accuracy(),
             rewards: rewards.map(|reward| reward / weight),
         })
     }

@@ -7,119 +7,15 @@ use image::codecs::{bmp::BmpDecoder, png::PngDecoder, tiff::TiffDecoder, webp::W
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder};
 
-use super::dicom::{self, Shown, View};
+use super::decoded_image::DecodedImage;
+use super::detect::detect_format;
+use super::dicom::{self, View};
+use super::error::DecodeError;
+use super::format::Format;
 use super::jpeg::{self, JpegDecoder};
-use super::{DecodeError, Format, rgb::rgb, watched::Watched};
-
-/// How large a file may be. Both are checked before memory is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of the file.
-    pub bytes: usize,
-    /// Pixels, width times height.
-    pub pixels: u64,
-}
-
-impl Default for Limits {
-    /// 64 MiB and 100 megapixels.
-    fn default() -> Self {
-        Self {
-            bytes: 64 << 20,
-            pixels: 100_000_000,
-        }
-    }
-}
-
-/// An image in memory, upright.
-#[derive(Clone, PartialEq)]
-pub struct DecodedImage {
-    width: usize,
-    height: usize,
-    data: Vec<u8>,
-    format: Format,
-    stored: (usize, usize),
-    orientation: u8,
-    shown: Option<Shown>,
-}
-
-impl DecodedImage {
-    /// An image from pixels, three bytes each, row by row; for drawings that never were a file.
-    /// `None` where the number of bytes is not `3 · width · height`, or there are none.
-    pub fn from_rgb(width: usize, height: usize, data: Vec<u8>) -> Option<Self> {
-        let bytes = width.checked_mul(height)?.checked_mul(3)?;
-        (bytes > 0 && bytes == data.len()).then_some(Self {
-            width,
-            height,
-            data,
-            format: Format::Png,
-            stored: (width, height),
-            orientation: 1,
-            shown: None,
-        })
-    }
-
-    /// Width in pixels, after turning.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Height in pixels, after turning.
-    pub fn height(&self) -> usize {
-        self.height
-    }
-
-    /// The pixels, three bytes each (red, green, blue), row by row from the top.
-    pub fn data(&self) -> &[u8] {
-        &self.data
-    }
-
-    /// The file's format.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Width and height in the file, before turning.
-    pub fn stored_size(&self) -> (usize, usize) {
-        self.stored
-    }
-
-    /// The orientation that was stored (EXIF, 1 to 8) and has been applied; 1 where nothing was to do.
-    pub fn orientation(&self) -> u8 {
-        self.orientation
-    }
-
-    /// The frame and window of a DICOM object that were chosen.
-    pub fn shown(&self) -> Option<&Shown> {
-        self.shown.as_ref()
-    }
-
-    /// The same image, as one of a DICOM object.
-    pub(super) fn of_dicom(self, shown: Shown) -> Self {
-        Self {
-            format: Format::Dicom,
-            shown: Some(shown),
-            ..self
-        }
-    }
-
-    /// One row of pixels; empty below the image.
-    pub(crate) fn row(&self, y: usize) -> &[u8] {
-        self.data
-            .chunks_exact(3 * self.width)
-            .nth(y)
-            .unwrap_or_default()
-    }
-}
-
-impl std::fmt::Debug for DecodedImage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "DecodedImage({} {}x{})",
-            self.format, self.width, self.height
-        )
-    }
-}
+use super::limits::Limits;
+use super::rgb::rgb;
+use super::watched::Watched;
 
 /// Decodes an image file. The format is found from its content; of animations and multi-page files the first
 /// image is taken, of DICOM objects the middle frame through the file's own window.
@@ -139,7 +35,7 @@ pub fn decode_view(
             limit: limits.bytes,
         });
     }
-    let format = Format::of(bytes)?;
+    let format = detect_format(bytes)?;
     // The decoders are fuzzed, and still a hostile file must not end a run of thousands.
     catch_unwind(AssertUnwindSafe(|| match format {
         Format::Dicom => dicom::decode(bytes, limits, view),

@@ -1,6 +1,6 @@
 //! Why a file is not an image we can look at.
 
-use super::Format;
+use super::format::Format;
 
 /// What is wrong with an image file. Messages do not name the file: the caller writes `{file}: {error}`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

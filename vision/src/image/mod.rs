@@ -5,14 +5,20 @@
 //! its range instead of being cut off at 255. DICOM objects are shown through their window.
 
 mod decode;
+mod decoded_image;
+mod detect;
 mod dicom;
 mod error;
 mod format;
 mod jpeg;
+mod limits;
 mod rgb;
 mod watched;
 
-pub use decode::{DecodedImage, Limits, decode, decode_view};
+pub use decode::{decode, decode_view};
+pub use decoded_image::DecodedImage;
+pub use detect::detect_format;
 pub use dicom::{Shown, ShownWindow, View, Window, WindowSource};
 pub use error::DecodeError;
 pub use format::Format;
+pub use limits::Limits;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use candle::Tensor;
 
 use super::error::ProcessError;
-use super::{ImageProcessor, MOST, settings};
+use super::image_processor::{ImageProcessor, MAX_BYTES};
 use crate::image::DecodedImage;
 use crate::resize::{Canvas, Target, buffer_size, resize};
 
@@ -39,21 +39,25 @@ impl AnyRes {
         let side = match processor.output_size() {
             Some((height, width)) if height == width && height > 0 => height,
             size => {
-                return Err(settings(format!(
+                return Err(ProcessError::settings(format!(
                     "tiles are squares of a fixed size, got {size:?}"
                 )));
             }
         };
         if pinpoints.is_empty() {
-            return Err(settings("`image_grid_pinpoints` is empty".to_owned()));
+            return Err(ProcessError::settings(
+                "`image_grid_pinpoints` is empty".to_owned(),
+            ));
         }
         let unfit = |[height, width]: &[usize; 2]| {
             let whole = height.is_multiple_of(side) && width.is_multiple_of(side);
-            let area = height.checked_mul(*width).filter(|area| *area <= MOST / 3);
+            let area = height
+                .checked_mul(*width)
+                .filter(|area| *area <= MAX_BYTES / 3);
             !whole || area.is_none_or(|area| area == 0)
         };
         if let Some([height, width]) = pinpoints.iter().copied().find(|point| unfit(point)) {
-            return Err(settings(format!(
+            return Err(ProcessError::settings(format!(
                 "`image_grid_pinpoints` has {height} x {width}, expected multiples of {side}"
             )));
         }
@@ -74,8 +78,9 @@ impl AnyRes {
         let mut inputs = vec![self.processor.preprocess(&whole)?];
         for row in 0..grid.0 {
             for column in 0..grid.1 {
-                let tile = tile(&padded, row, column, self.side)
-                    .ok_or_else(|| settings("a tile lies outside of its image".to_owned()))?;
+                let tile = tile(&padded, row, column, self.side).ok_or_else(|| {
+                    ProcessError::settings("a tile lies outside of its image".to_owned())
+                })?;
                 inputs.push(self.processor.preprocess(&tile)?);
             }
         }
@@ -141,7 +146,10 @@ fn view(
         width: image.width(),
         height: image.height(),
     };
-    if height == 0 || width == 0 || buffer_size(&canvas, &target).is_none_or(|size| size > MOST) {
+    if height == 0
+        || width == 0
+        || buffer_size(&canvas, &target).is_none_or(|size| size > MAX_BYTES)
+    {
         return Err(too_oblong());
     }
     let data = resize(&canvas, &target, any_res.processor.resample);
@@ -167,7 +175,7 @@ fn scaled_onto_black(
         }
     }
     DecodedImage::from_rgb(width, height, data)
-        .ok_or_else(|| settings("a resolution of no pixels".to_owned()))
+        .ok_or_else(|| ProcessError::settings("a resolution of no pixels".to_owned()))
 }
 
 fn tile(image: &DecodedImage, row: usize, column: usize, side: usize) -> Option<DecodedImage> {

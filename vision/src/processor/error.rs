@@ -24,3 +24,10 @@ pub enum ProcessError {
     #[error("pixel values: {0}")]
     Tensor(#[from] candle::Error),
 }
+
+impl ProcessError {
+    /// An error about contradictory settings.
+    pub(super) fn settings(what: impl Into<String>) -> Self {
+        Self::Settings { what: what.into() }
+    }
+}

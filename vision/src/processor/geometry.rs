@@ -1,6 +1,8 @@
 //! What of an image is kept, and at which size.
 
-use super::{CropSize, ImageProcessor, Pad, ProcessError, Size, settings};
+use super::error::ProcessError;
+use super::image_processor::ImageProcessor;
+use super::size::{CropSize, Pad, Size};
 use crate::image::DecodedImage;
 use crate::resize::{Canvas, Target};
 
@@ -65,7 +67,7 @@ impl ImageProcessor {
             (canvas.width, canvas.height)
         };
         if width == 0 || height == 0 {
-            return Err(settings(format!(
+            return Err(ProcessError::settings(format!(
                 "`size` is {:?}, expected positive numbers",
                 self.size
             )));
@@ -82,7 +84,7 @@ impl ImageProcessor {
             width.checked_sub(crop_width),
             height.checked_sub(crop_height),
         ) else {
-            return Err(settings(format!(
+            return Err(ProcessError::settings(format!(
                 "`crop_size` {crop_width} x {crop_height} is larger than the scaled image, \
                  {width} x {height}"
             )));
@@ -102,7 +104,7 @@ impl ImageProcessor {
         let size = match (self.do_center_crop, self.crop_size) {
             (Some(false), _) | (None, None) => return Ok(None),
             (Some(true), None) => {
-                return Err(settings(
+                return Err(ProcessError::settings(
                     "`do_center_crop` without a `crop_size`".to_owned(),
                 ));
             }
@@ -110,7 +112,7 @@ impl ImageProcessor {
             (_, Some(CropSize::Exact { height, width })) => (width, height),
         };
         if size.0 == 0 || size.1 == 0 {
-            return Err(settings(
+            return Err(ProcessError::settings(
                 "`crop_size` is 0, expected a positive number".to_owned(),
             ));
         }

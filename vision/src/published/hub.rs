@@ -1,13 +1,14 @@
 //! `config.json` of `transformers`: CLIP, `SigLIP` and `DINOv2`.
 
+use acem3_kernels::Activation;
 use serde_json::{Value, json};
 
-use super::Published;
+use super::encoder::Published;
 use super::error::PublishedError;
 use super::layout::Layout;
 use super::preprocessor;
 use super::section::Section;
-use crate::config::{Form, HiddenAct, VisionConfig};
+use crate::config::{Form, VisionConfig};
 
 const FILE: &str = "config.json";
 
@@ -155,21 +156,21 @@ pub(super) fn defaults(layout: Layout) -> VisionConfig {
         patch_size: 32,
         num_channels: 3,
         layer_norm_eps: 1e-5,
-        hidden_act: HiddenAct::QuickGelu,
+        hidden_act: Activation::QuickGelu,
         form: Form::clip(),
     };
     match layout {
         Layout::Siglip => VisionConfig {
             patch_size: 16,
             layer_norm_eps: 1e-6,
-            hidden_act: HiddenAct::GeluPytorchTanh,
+            hidden_act: Activation::GeluPytorchTanh,
             form: Form::siglip(),
             ..base
         },
         Layout::Dinov2 => VisionConfig {
             patch_size: 14,
             layer_norm_eps: 1e-6,
-            hidden_act: HiddenAct::Gelu,
+            hidden_act: Activation::Gelu,
             form: Form::dinov2(),
             ..base
         },
@@ -229,7 +230,7 @@ mod tests {
         let preprocessor = json!({"image_processor_type": "SiglipImageProcessor"});
         let got = open_both(&siglip, &preprocessor).unwrap();
         assert_eq!((got.config.image_size, got.config.patch_size), (224, 16));
-        assert_eq!(got.config.hidden_act, HiddenAct::GeluPytorchTanh);
+        assert_eq!(got.config.hidden_act, Activation::GeluPytorchTanh);
         let clip = json!({"model_type": "clip", "vision_config": {"hidden_size": 1024},
             "vision_config_dict": {"hidden_size": 1024, "patch_size": 14, "num_attention_heads": 16}});
         let preprocessor = json!({"crop_size": 224, "size": 224});

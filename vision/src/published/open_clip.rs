@@ -1,12 +1,13 @@
 //! `open_clip_config.json`: `open_clip`'s own vision transformer and those it takes from `timm`.
 
+use acem3_kernels::Activation;
 use serde_json::{Value, json};
 
-use super::Published;
+use super::encoder::Published;
 use super::error::PublishedError;
 use super::layout::Layout;
 use super::section::Section;
-use crate::config::{Form, HiddenAct, VisionConfig};
+use crate::config::{Form, VisionConfig};
 use crate::processor::{Centre, CropSize, ImageProcessor, Size};
 use crate::resize::Resample;
 
@@ -132,7 +133,7 @@ fn timm(vision: &Section<'_>, name: &str) -> Result<VisionConfig, PublishedError
         patch_size,
         num_channels: 3,
         layer_norm_eps: 1e-6,
-        hidden_act: HiddenAct::Gelu,
+        hidden_act: Activation::Gelu,
         form: Form::timm(),
     })
 }
@@ -160,15 +161,15 @@ fn own(vision: &Section<'_>, quick: bool) -> Result<VisionConfig, PublishedError
         norm.set("eps", &mut layer_norm_eps)?;
     }
     let mut hidden_act = if quick {
-        HiddenAct::QuickGelu
+        Activation::QuickGelu
     } else {
-        HiddenAct::Gelu
+        Activation::Gelu
     };
     if let Some(act) = vision.inner("act_kwargs")?
         && act.value("approximate").is_some()
     {
         act.only("approximate", &json!("tanh"))?;
-        hidden_act = HiddenAct::GeluPytorchTanh;
+        hidden_act = Activation::GeluPytorchTanh;
     }
     if !(ratio > 0. && ratio <= 1e3) {
         return Err(vision.error(

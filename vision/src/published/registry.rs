@@ -1,9 +1,11 @@
 //! The encoders that are known by name.
 
+use super::encoder::Published;
+use super::hub;
 use super::layout::Layout;
-use super::{Published, hub};
-use crate::config::{Form, HiddenAct, VisionConfig};
+use crate::config::{Form, VisionConfig};
 use crate::processor::{Centre, CropSize, ImageProcessor, Size};
+use acem3_kernels::Activation;
 
 /// A published encoder: where it lies and what its files say.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +17,7 @@ pub struct Entry {
     layout: Layout,
     /// Width, MLP width, blocks, heads, and sides of image and patch in pixels.
     sizes: [usize; 6],
-    act: HiddenAct,
+    act: Activation,
     view: View,
     /// Side of the stored grid of positions, where it is another one.
     position_grid: Option<usize>,
@@ -44,7 +46,7 @@ const fn clip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -
         repository,
         layout: Layout::Clip,
         sizes,
-        act: HiddenAct::QuickGelu,
+        act: Activation::QuickGelu,
         view: View::Middle(sizes[4], CLIP),
         position_grid: None,
     }
@@ -53,7 +55,7 @@ const fn clip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -
 const fn siglip(name: &'static str, repository: &'static str, sizes: [usize; 6]) -> Entry {
     Entry {
         layout: Layout::Siglip,
-        act: HiddenAct::GeluPytorchTanh,
+        act: Activation::GeluPytorchTanh,
         view: View::Squash,
         ..clip(name, repository, sizes)
     }
@@ -67,7 +69,7 @@ const fn dinov2(
 ) -> Entry {
     Entry {
         layout: Layout::Dinov2,
-        act: HiddenAct::Gelu,
+        act: Activation::Gelu,
         view,
         position_grid: if sizes[4] == 518 { None } else { Some(37) },
         ..clip(name, repository, sizes)
@@ -103,7 +105,7 @@ pub const ENTRIES: &[Entry] = &[
     ),
     Entry {
         layout: Layout::OpenClipTimm,
-        act: HiddenAct::Gelu,
+        act: Activation::Gelu,
         ..clip(
             "biomedclip",
             "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224",

@@ -66,7 +66,7 @@ mod tests {
     use super::super::Layout;
     use super::*;
     use crate::config::Form;
-    use crate::config::tests::tiny;
+    use crate::config::tiny;
 
     #[test]
     fn what_is_missing_surplus_or_misshapen_is_named_as_in_the_file() {

@@ -1,11 +1,11 @@
 //! Multi-head self-attention, every token to every token (Vaswani et al. 2017, §3.2).
 
+use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::linear::Linear;
 use crate::config::VisionConfig;
-use crate::ops::softmax;
 
 /// Self-attention with biases on all four projections.
 #[derive(Clone, Debug)]

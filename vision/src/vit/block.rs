@@ -1,12 +1,12 @@
 //! One block of the encoder: attention and MLP, each behind a layer norm and added to its input.
 
+use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
 use super::attention::Attention;
 use super::linear::Linear;
-use crate::config::{HiddenAct, VisionConfig};
-use crate::ops::{LayerNorm, activate};
+use crate::config::VisionConfig;
 
 /// A pre-norm transformer block.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Block {
     mlp_norm: LayerNorm,
     up: Linear,
     down: Linear,
-    act: HiddenAct,
+    activation: Activation,
     /// Factors of what attention and MLP add.
     scales: Option<[Tensor; 2]>,
 }
@@ -42,7 +42,7 @@ impl Block {
             mlp_norm: LayerNorm::load(&vb.pp("layer_norm2"), c, eps)?,
             up: Linear::load(&vb.pp("mlp.fc1"), c, inner)?,
             down: Linear::load(&vb.pp("mlp.fc2"), inner, c)?,
-            act: config.hidden_act,
+            activation: config.hidden_act,
             scales,
         })
     }
@@ -58,7 +58,7 @@ impl Block {
         let y = self.mlp_norm.forward(&x)?.reshape((b * t, c))?;
         let y = self
             .down
-            .forward(&activate(&self.up.forward(&y)?, self.act)?)?;
+            .forward(&activate(&self.up.forward(&y)?, self.activation)?)?;
         x + self.scaled(1, y.reshape((b, t, c))?)?
     }
 

@@ -1,12 +1,12 @@
 //! Pixels to tokens: a linear map of each patch, in most forms a class token before them, and a position for
 //! each.
 
+use acem3_kernels::add_bias;
 use candle::{Result, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 
 use super::position::Positions;
 use crate::config::VisionConfig;
-use crate::ops::add_bias;
 
 /// The input layer.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl Embeddings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::tiny;
+    use crate::config::tiny;
     use candle::{DType, Device};
     use candle_nn::VarMap;
 

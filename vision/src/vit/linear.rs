@@ -1,9 +1,8 @@
-//! A linear layer whose bias has a fast gradient (see [`crate::ops`]).
+//! A linear layer whose bias has a fast gradient (see [`acem3_kernels`]).
 
+use acem3_kernels::{add_bias, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
-
-use crate::ops::{add_bias, product};
 
 /// `x · weightᵀ + bias`.
 #[derive(Clone, Debug)]
@@ -37,6 +36,6 @@ impl Linear {
     /// # Shapes
     /// (n, in) → (n, out).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        add_bias(&product(x, &self.weight)?, &self.bias)
+        add_bias(&matmul_transposed(x, &self.weight)?, &self.bias)
     }
 }

@@ -9,11 +9,11 @@ mod linear;
 mod position;
 mod tensors;
 
+use acem3_kernels::LayerNorm;
 use candle::{IndexOp, Result, Tensor};
 use candle_nn::VarBuilder;
 
 use crate::config::VisionConfig;
-use crate::ops::LayerNorm;
 use block::Block;
 use embeddings::Embeddings;
 
@@ -135,7 +135,7 @@ impl Vit {
 mod tests {
     use super::*;
     use crate::config::Form;
-    use crate::config::tests::tiny;
+    use crate::config::tiny;
     use candle::{DType, Device};
     use candle_nn::VarMap;
 

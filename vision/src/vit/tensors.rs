@@ -76,7 +76,7 @@ mod tests {
     use candle::{DType, Device};
     use candle_nn::{VarBuilder, VarMap};
 
-    use crate::config::tests::tiny;
+    use crate::config::tiny;
     use crate::config::{Form, VisionConfig};
     use crate::vit::Vit;
 

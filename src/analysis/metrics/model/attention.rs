@@ -1,6 +1,6 @@
-//! Multi-head attention (Vaswani et al. 2017, §3.2) of one sequence to itself or to another.
+//! Multi-head self-attention and cross-attention (Vaswani et al. 2017, §3.2).
 
-use acem3_vision::ops::softmax;
+use acem3_kernels::softmax;
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -17,32 +17,27 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Loads the projections of queries, keys, values and the output under these names.
-    pub(super) fn load(
-        vb: &VarBuilder,
-        [query, key, value, out]: [&str; 4],
-        size: usize,
-        heads: usize,
-    ) -> Result<Self> {
-        let load = |name| Linear::load(&vb.pp(name), size, size);
+    /// Loads the projections.
+    pub(super) fn load(vb: &VarBuilder, size: usize, heads: usize) -> Result<Self> {
+        let load = |name: &str| Linear::load(&vb.pp(name), size, size);
         Ok(Self {
-            query: load(query)?,
-            key: load(key)?,
-            value: load(value)?,
-            out: load(out)?,
+            query: load("q_proj")?,
+            key: load("k_proj")?,
+            value: load("v_proj")?,
+            out: load("out_proj")?,
             heads,
         })
     }
 
-    /// Attends from `x` to `memory`; `hidden` is added to the weights before they become shares.
+    /// Attends from `x` to `memory`; `mask` is added to the logits before the softmax.
     ///
     /// # Shapes
-    /// `x` (b, t, c), `memory` (b, s, c), `hidden` (t, s) → (b, t, c).
+    /// `x` (b, t, c), `memory` (b, s, c), `mask` (t, s) → (b, t, c).
     pub(super) fn forward(
         &self,
         x: &Tensor,
         memory: &Tensor,
-        hidden: Option<&Tensor>,
+        mask: Option<&Tensor>,
     ) -> Result<Tensor> {
         let (b, t, c) = x.dims3()?;
         let d = c / self.heads;
@@ -55,8 +50,8 @@ impl Attention {
         let key = split(self.key.forward(memory)?)?;
         let value = split(self.value.forward(memory)?)?;
         let scores = query.matmul(&key.t()?)?; // (b, h, t, s)
-        let scores = match hidden {
-            Some(hidden) => scores.broadcast_add(hidden)?,
+        let scores = match mask {
+            Some(mask) => scores.broadcast_add(mask)?,
             None => scores,
         };
         let mixed = softmax(&scores)?.matmul(&value)?;
@@ -65,12 +60,12 @@ impl Attention {
     }
 }
 
-/// What hides from each of `t` places those behind it.
+/// The causal mask of `t` positions: minus infinity for later positions.
 ///
 /// # Shapes
 /// (t, t).
 pub(super) fn causal(t: usize, device: &candle::Device) -> Result<Tensor> {
-    let hidden = |(i, j): (usize, usize)| if j > i { f32::NEG_INFINITY } else { 0.0 };
-    let places = (0..t).flat_map(|i| (0..t).map(move |j| (i, j)));
-    Tensor::from_iter(places.map(hidden), device)?.reshape((t, t))
+    let value = |(i, j): (usize, usize)| if j > i { f32::NEG_INFINITY } else { 0.0 };
+    let pairs = (0..t).flat_map(|i| (0..t).map(move |j| (i, j)));
+    Tensor::from_iter(pairs.map(value), device)?.reshape((t, t))
 }

@@ -1,48 +1,47 @@
 //! BART (Lewis et al. 2020): the likelihood of a text given another (reference: transformers'
 //! `modeling_bart.py`).
 
-use acem3_experts::ops::{linear, log_probabilities};
-use acem3_vision::ops::LayerNorm;
+use acem3_kernels::{LayerNorm, linear, log_probabilities};
 use anyhow::{Context, Result};
 use candle::Tensor;
-use candle_nn::VarBuilder;
+use candle_nn::{Embedding, Module, VarBuilder};
 
 use super::attention::causal;
 use super::config::{self, BartConfig};
-use super::layer::{BART_DECODER, BART_ENCODER, Layer, Names, Sizes};
+use super::layer::{Layer, Sizes};
 use super::source::ModelSource;
-use super::{Tokens, rows};
+use super::{Tokens, ids};
 use crate::support::device::Placement;
 
-/// The rows of positions that are not used.
-const FIRST: usize = 2;
+/// The first rows of the position tables are not used.
+const POSITION_OFFSET: usize = 2;
 
-/// An encoder of one text and a decoder of another.
+/// An encoder-decoder model.
 pub(crate) struct Bart {
     /// Its tokenizer.
     pub(crate) tokens: Tokens,
     words: Tensor,
-    /// What is added to the score of each word.
+    /// Added to the logits.
     bias: Tensor,
-    encoder: Side,
-    decoder: Side,
+    encoder: Stack,
+    decoder: Stack,
     scale: f64,
     start: u32,
 }
 
-/// One of the two stacks.
-struct Side {
+/// The encoder or the decoder.
+struct Stack {
     positions: Tensor,
     norm: LayerNorm,
     layers: Vec<Layer>,
 }
 
 impl Bart {
-    /// Loads both sides. Also gives the hash of the weights.
+    /// Loads the model. Also returns the hash of the weights.
     pub(crate) fn load(source: &ModelSource, place: &Placement) -> Result<(Self, String)> {
         let config = source.config(config::bart)?;
-        let tokens = Tokens::read(source, config.shared.positions, false)?;
-        tokens.check(config.shared.vocabulary)?;
+        let tokens = Tokens::read(source, config.positions, false)?;
+        tokens.check(config.vocabulary)?;
         let weights = source.weights("BART", place, rename)?;
         let vb = weights.builder(&place.device);
         let bart = Self::build(&vb, &config, tokens);
@@ -52,19 +51,19 @@ impl Bart {
     }
 
     fn build(vb: &VarBuilder, config: &BartConfig, tokens: Tokens) -> candle::Result<Self> {
-        let (v, c) = (config.shared.vocabulary, config.encoder.0.hidden);
-        let side = |name: &str, names: &Names, (sizes, layers): (Sizes, usize)| {
+        let (v, c) = (config.vocabulary, config.encoder.0.hidden);
+        let stack = |name: &str, (sizes, layers): (Sizes, usize)| {
             let vb = vb.pp(name);
-            let positions = config.shared.positions + FIRST;
-            let layers =
-                (0..layers).map(|i| Layer::load(&vb.pp(format!("layers.{i}")), names, sizes));
-            Ok::<_, candle::Error>(Side {
+            let positions = config.positions + POSITION_OFFSET;
+            let layers = (0..layers)
+                .map(|i| Layer::load(&vb.pp(format!("layers.{i}")), sizes, name == "decoder"));
+            Ok::<_, candle::Error>(Stack {
                 positions: vb.get((positions, c), "embed_positions.weight")?,
                 norm: LayerNorm::load(&vb.pp("layernorm_embedding"), c, sizes.eps)?,
                 layers: layers.collect::<candle::Result<_>>()?,
             })
         };
-        // Checkpoints of the model without its head have no bias.
+        // Checkpoints without the language-model head have no bias.
         let bias = if vb.contains_tensor("final_logits_bias") {
             vb.get((1, v), "final_logits_bias")?.flatten_all()?
         } else {
@@ -74,8 +73,8 @@ impl Bart {
             tokens,
             words: vb.get((v, c), "shared.weight")?,
             bias,
-            encoder: side("encoder", &BART_ENCODER, config.encoder)?,
-            decoder: side("decoder", &BART_DECODER, config.decoder)?,
+            encoder: stack("encoder", config.encoder)?,
+            decoder: stack("decoder", config.decoder)?,
             scale: if config.scaled {
                 (c as f64).sqrt()
             } else {
@@ -85,23 +84,23 @@ impl Bart {
         })
     }
 
-    /// How many words there are.
+    /// Size of the vocabulary.
     pub(crate) fn vocabulary(&self) -> usize {
         self.bias.elem_count()
     }
 
-    /// The mean log-likelihood of each target's tokens, the marks of beginning and end among them, given
-    /// its source. All sources are of equal length, and all targets.
+    /// The mean log-likelihood of each target's tokens, special tokens included, given its source. All
+    /// sources have the same length, and so have all targets.
     pub(crate) fn likelihoods(
         &self,
         sources: &[&[u32]],
         targets: &[&[u32]],
     ) -> candle::Result<Vec<f64>> {
-        let mut memory = self.encoder.begin(&self.words, sources, self.scale)?;
+        let mut memory = self.encoder.embed(&self.words, sources, self.scale)?;
         for layer in &self.encoder.layers {
             memory = layer.encode(&memory)?;
         }
-        // Each token is foretold from those before it, the first from the mark of the start.
+        // Each token is predicted from those before it, the first from the start token.
         let shifted: Vec<Vec<u32>> = targets
             .iter()
             .map(|target| {
@@ -110,11 +109,11 @@ impl Bart {
             })
             .collect();
         let shifted: Vec<&[u32]> = shifted.iter().map(Vec::as_slice).collect();
-        let mut x = self.decoder.begin(&self.words, &shifted, self.scale)?;
+        let mut x = self.decoder.embed(&self.words, &shifted, self.scale)?;
         let (b, t, c) = x.dims3()?;
-        let hidden = causal(t, x.device())?;
+        let mask = causal(t, x.device())?;
         for layer in &self.decoder.layers {
-            x = layer.decode(&x, &hidden, &memory)?;
+            x = layer.decode(&x, &mask, &memory)?;
         }
         let logits = linear(&x.reshape((b * t, c))?, &self.words, Some(&self.bias))?;
         let found = log_probabilities(&logits, &targets.concat())?;
@@ -123,16 +122,17 @@ impl Bart {
     }
 }
 
-impl Side {
-    /// The embedded tokens.
-    fn begin(&self, words: &Tensor, tokens: &[&[u32]], scale: f64) -> candle::Result<Tensor> {
-        let x = (rows(words, tokens)? * scale)?;
-        let positions = self.positions.narrow(0, FIRST, x.dim(1)?)?;
+impl Stack {
+    /// Embeds tokens.
+    fn embed(&self, words: &Tensor, tokens: &[&[u32]], scale: f64) -> candle::Result<Tensor> {
+        let ids = ids(tokens, words.device())?;
+        let x = (Embedding::new(words.clone(), words.dim(1)?).forward(&ids)? * scale)?;
+        let positions = self.positions.narrow(0, POSITION_OFFSET, x.dim(1)?)?;
         self.norm.forward(&x.broadcast_add(&positions)?)
     }
 }
 
-/// Our name for a tensor; none for the further names of the one table of words.
+/// The name that layers load a tensor by; `None` for the other names of the shared embedding.
 fn rename(name: &str) -> Option<String> {
     let own = name.strip_prefix("model.").unwrap_or(name);
     let again = [

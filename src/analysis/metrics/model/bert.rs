@@ -1,120 +1,145 @@
-//! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019), up to a layer (reference: transformers'
-//! `modeling_bert.py`, `modeling_roberta.py`).
+//! BERT (Devlin et al. 2019) and `RoBERTa` (Liu et al. 2019): Candle's models, loaded strictly and run up to
+//! a layer.
 
-use acem3_vision::ops::LayerNorm;
 use anyhow::{Context, Result, bail, ensure};
-use candle::Tensor;
+use candle::{Device, Tensor};
+use candle_nn::{Activation, VarBuilder};
+use candle_transformers::models::{bert, xlm_roberta};
 
 use super::config::{self, BertConfig};
-use super::layer::{BERT, Layer};
 use super::source::ModelSource;
-use super::{Tokens, rows};
+use super::{Tokens, ids};
 use crate::support::device::Placement;
 
-/// An encoder of texts.
+/// A text encoder.
 pub(crate) struct Bert {
     /// Its tokenizer.
     pub(crate) tokens: Tokens,
-    words: Tensor,
-    positions: Tensor,
-    segment: Tensor,
-    norm: LayerNorm,
-    layers: Vec<Layer>,
-    first: usize,
+    /// Where it is computed.
+    pub(crate) device: Device,
+    encoder: Encoder,
 }
 
-/// What stands before names where the encoder is a part of a larger model.
+/// The families differ in the positions of tokens.
+enum Encoder {
+    Bert(bert::BertModel),
+    /// XLM-R has the architecture of `RoBERTa`.
+    Roberta(xlm_roberta::XLMRobertaModel),
+}
+
+/// Prefixes of tensor names in checkpoints where the encoder is a part of a larger model.
 const PREFIXES: [&str; 2] = ["bert.", "roberta."];
 /// Heads that a checkpoint may have on top.
 const HEADS: [&str; 5] = ["pooler.", "cls.", "lm_head.", "classifier.", "qa_outputs."];
 
 impl Bert {
-    /// Loads the encoder up to `layer`; `None` takes the one that bert-score uses for this checkpoint. Also
-    /// gives the layer and the hash of the weights.
+    /// Loads the encoder up to `layer`; `None` takes the layer that bert-score uses for this checkpoint. Also
+    /// returns the layer and the hash of the weights.
     pub(crate) fn load(
         source: &ModelSource,
         layer: Option<usize>,
         place: &Placement,
     ) -> Result<(Self, usize, String)> {
-        let (config, spaced) = source.config(config::bert)?;
+        let config = source.config(config::bert)?;
         let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {
             bail!(
-                "{}: nobody has chosen a layer for this checkpoint\n\
+                "{}: bert-score names no layer for this checkpoint\n\
                  hint: name one with --bert-layer; bert-score takes 9 or 10 of 12 layers, 17 or 18 of 24",
                 source.name
             );
         };
+        let layers = config.model.num_hidden_layers;
         ensure!(
-            layer <= config.layers,
-            "--bert-layer {layer}: {} has {} layers\nhint: 0 means the embeddings",
+            layer <= layers,
+            "--bert-layer {layer}: {} has {layers} layers\nhint: 0 means the embeddings",
             source.name,
-            config.layers
         );
-        let tokens = Tokens::read(source, config.shared.positions, spaced)?;
-        tokens.check(config.shared.vocabulary)?;
+        let tokens = Tokens::read(source, config.max_tokens(), config.leading_space)?;
+        tokens.check(config.model.vocab_size)?;
         let weights = source.weights("BERT", place, rename)?;
-        let load = || Self::build(&weights.builder(&place.device), &config, layer, tokens);
-        let bert = load().with_context(|| source.folder.display().to_string())?;
+        let vb = weights.builder(&place.device);
+        // All layers, so that an error above the chosen layer is found too; tensors are shared, not copied.
+        let encoder = Encoder::load(&vb, &config, layers)
+            .and_then(|_| Encoder::load(&vb, &config, layer))
+            .with_context(|| source.folder.display().to_string())?;
         weights.all_used()?;
+        let device = place.device.clone();
+        let bert = Self {
+            tokens,
+            device,
+            encoder,
+        };
         Ok((bert, layer, weights.digest().short()))
     }
 
-    fn build(
-        vb: &candle_nn::VarBuilder,
-        config: &BertConfig,
-        layer: usize,
-        tokens: Tokens,
-    ) -> candle::Result<Self> {
-        let c = config.sizes.hidden;
-        let table =
-            |name: &str, n: usize| vb.pp("embeddings").get((n, c), &format!("{name}.weight"));
-        // All layers, so that a checkpoint that lacks one is found out; those above are dropped.
-        let layers = (0..config.layers)
-            .map(|i| Layer::load(&vb.pp(format!("encoder.layer.{i}")), &BERT, config.sizes));
-        let mut layers = layers.collect::<candle::Result<Vec<_>>>()?;
-        layers.truncate(layer);
-        let positions = config.shared.positions + config.first;
-        Ok(Self {
-            tokens,
-            words: table("word_embeddings", config.shared.vocabulary)?,
-            positions: table("position_embeddings", positions)?,
-            segment: table("token_type_embeddings", config.segments)?.get(0)?,
-            norm: LayerNorm::load(&vb.pp("embeddings.LayerNorm"), c, config.sizes.eps)?,
-            layers,
-            first: config.first,
-        })
-    }
-
-    /// The states of texts of equal length.
+    /// Computes the hidden states of texts of equal length.
     ///
     /// # Shapes
     /// b sequences of t tokens → (b, t, c).
     pub(crate) fn states(&self, sequences: &[&[u32]]) -> candle::Result<Tensor> {
-        let words = rows(&self.words, sequences)?;
-        let positions = self.positions.narrow(0, self.first, words.dim(1)?)?;
-        let x = words
-            .broadcast_add(&positions)?
-            .broadcast_add(&self.segment)?;
-        let first = self.norm.forward(&x)?;
-        self.layers
-            .iter()
-            .try_fold(first, |x, layer| layer.encode(&x))
+        let ids = ids(sequences, &self.device)?;
+        let segments = ids.zeros_like()?;
+        match &self.encoder {
+            Encoder::Bert(model) => model.forward(&ids, &segments, None),
+            Encoder::Roberta(model) => {
+                let mask = ids.ones_like()?;
+                model.forward(&ids, &mask, &segments, None, None, None)
+            }
+        }
     }
 }
 
-/// Our name for a tensor; none for those of heads.
+impl Encoder {
+    fn load(vb: &VarBuilder, config: &BertConfig, layers: usize) -> candle::Result<Self> {
+        let model = bert::Config {
+            num_hidden_layers: layers,
+            ..config.model.clone()
+        };
+        Ok(if config.is_roberta {
+            let model = roberta_config(&model);
+            Self::Roberta(xlm_roberta::XLMRobertaModel::new(&model, vb.clone())?)
+        } else {
+            Self::Bert(bert::BertModel::load(vb.clone(), &model)?)
+        })
+    }
+}
+
+/// The same sizes for Candle's `RoBERTa`.
+fn roberta_config(bert: &bert::Config) -> xlm_roberta::Config {
+    xlm_roberta::Config {
+        hidden_size: bert.hidden_size,
+        layer_norm_eps: bert.layer_norm_eps,
+        attention_probs_dropout_prob: 0.0,
+        hidden_dropout_prob: 0.0,
+        num_attention_heads: bert.num_attention_heads,
+        position_embedding_type: "absolute".to_owned(),
+        intermediate_size: bert.intermediate_size,
+        hidden_act: match bert.hidden_act {
+            bert::HiddenAct::Gelu => Activation::Gelu,
+            bert::HiddenAct::GeluApproximate => Activation::NewGelu,
+            bert::HiddenAct::Relu => Activation::Relu,
+        },
+        num_hidden_layers: bert.num_hidden_layers,
+        vocab_size: bert.vocab_size,
+        max_position_embeddings: bert.max_position_embeddings,
+        type_vocab_size: bert.type_vocab_size,
+        pad_token_id: bert.pad_token_id as u32,
+    }
+}
+
+/// The name that Candle loads a tensor by; `None` for the tensors of heads.
 fn rename(name: &str) -> Option<String> {
     let own = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let own = own.unwrap_or(name);
     if HEADS.iter().any(|head| own.starts_with(head)) {
         return None;
     }
-    // What TensorFlow's first checkpoints called them.
+    // The first checkpoints have TensorFlow's names.
     let own = own.replace("LayerNorm.gamma", "LayerNorm.weight");
     Some(own.replace("LayerNorm.beta", "LayerNorm.bias"))
 }
 
-/// The layer whose states agree best with people's judgement of translations (`model2layers` in
+/// The layer whose states agree best with human judgement of translations (`model2layers` in
 /// bert-score's `utils.py`), by the checkpoint's name.
 fn known_layer(name: &str) -> Option<usize> {
     const KNOWN: [(&str, usize); 15] = [

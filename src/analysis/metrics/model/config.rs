@@ -1,13 +1,14 @@
-//! What `config.json` says of a BERT, `RoBERTa` or BART.
+//! The `config.json` of BERT, `RoBERTa` and BART.
 
-use acem3_vision::HiddenAct;
+use acem3_kernels::Activation;
 use anyhow::{Result, bail, ensure};
+use candle_transformers::models::bert;
 use serde_json::{Map, Value};
 
 use super::layer::Sizes;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
-/// Fields that change nothing of what is computed here, or that belong to heads that are left out.
+/// Fields that do not affect the results, or that belong to heads that are not loaded.
 const IGNORED: [&str; 27] = [
     "activation_dropout",
     "add_bias_logits",
@@ -37,53 +38,54 @@ const IGNORED: [&str; 27] = [
     "pooler_type",
     "static_position_embeddings",
 ];
-/// Larger than any model of these kinds: sizes beyond are a damaged file.
-const MOST: usize = 1 << 20;
-
-/// What both families have.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
-    /// Words in the vocabulary.
-    pub(super) vocabulary: usize,
-    /// Tokens that there are positions for.
-    pub(super) positions: usize,
-}
+/// Upper limit of every size; a larger one means a damaged file.
+const MAX_SIZE: usize = 1 << 20;
 
 /// A BERT or `RoBERTa`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BertConfig {
-    /// What both families have.
-    pub(super) shared: Shared,
-    /// Its layers' sizes.
-    pub(super) sizes: Sizes,
-    /// How many layers it has.
-    pub(super) layers: usize,
-    /// How many kinds of segments it tells apart.
-    pub(super) segments: usize,
-    /// The row of the first token's position: `RoBERTa` leaves the first two out.
-    pub(super) first: usize,
+    /// The sizes.
+    pub(super) model: bert::Config,
+    /// Whether positions count from behind the padding token's.
+    pub(super) is_roberta: bool,
+    /// Whether bert-score puts a space before a text.
+    pub(super) leading_space: bool,
+}
+
+impl BertConfig {
+    /// The longest text, special tokens included.
+    pub(super) fn max_tokens(&self) -> usize {
+        let unused = if self.is_roberta {
+            self.model.pad_token_id.saturating_add(1)
+        } else {
+            0
+        };
+        self.model.max_position_embeddings.saturating_sub(unused)
+    }
 }
 
 /// A BART.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BartConfig {
-    /// What both families have.
-    pub(super) shared: Shared,
+    /// Size of the vocabulary.
+    pub(super) vocabulary: usize,
+    /// Longest text in tokens.
+    pub(super) positions: usize,
     /// Sizes and number of the encoder's layers.
     pub(super) encoder: (Sizes, usize),
     /// Sizes and number of the decoder's layers.
     pub(super) decoder: (Sizes, usize),
-    /// Whether embeddings are multiplied with the root of their width.
+    /// Whether embeddings are multiplied by the square root of their width.
     pub(super) scaled: bool,
-    /// The token that an answer begins behind.
+    /// The token that the decoder starts with.
     pub(super) start: u32,
 }
 
-/// Reads the configuration of a BERT or `RoBERTa`; tells whether bert-score begins its texts with a space.
-pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
+/// Reads the configuration of a BERT or `RoBERTa`.
+pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
     let mut fields = ConfigFields::new("", map);
     let kind: String = fields.need("model_type")?;
-    let roberta = match kind.as_str() {
+    let is_roberta = match kind.as_str() {
         "bert" => false,
         "roberta" | "xlm-roberta" | "camembert" => true,
         other => bail!(
@@ -92,33 +94,40 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<(BertConfig, bool)> {
         ),
     };
     fields.only("position_embedding_type", "absolute")?;
-    let pad: usize = fields.or("pad_token_id", usize::from(roberta))?;
-    let first = if roberta { pad + 1 } else { 0 };
-    let positions: usize = fields.need("max_position_embeddings")?;
     let config = BertConfig {
-        shared: Shared {
-            vocabulary: fields.need("vocab_size")?,
-            positions: positions.saturating_sub(first),
+        model: bert::Config {
+            vocab_size: fields.need("vocab_size")?,
+            hidden_size: fields.need("hidden_size")?,
+            num_hidden_layers: fields.need("num_hidden_layers")?,
+            num_attention_heads: fields.need("num_attention_heads")?,
+            intermediate_size: fields.need("intermediate_size")?,
+            hidden_act: match activation(&mut fields, "hidden_act")? {
+                Activation::GeluPytorchTanh => bert::HiddenAct::GeluApproximate,
+                _ => bert::HiddenAct::Gelu,
+            },
+            max_position_embeddings: fields.need("max_position_embeddings")?,
+            type_vocab_size: fields.or("type_vocab_size", 2)?,
+            layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
+            pad_token_id: fields.or("pad_token_id", usize::from(is_roberta))?,
+            // Candle would look for tensors under this prefix; ours have none.
+            model_type: None,
+            ..bert::Config::default()
         },
-        sizes: Sizes {
-            hidden: fields.need("hidden_size")?,
-            inner: fields.need("intermediate_size")?,
-            heads: fields.need("num_attention_heads")?,
-            eps: fields.or("layer_norm_eps", 1e-12)?,
-            act: act(&fields.or("hidden_act", "gelu".to_owned())?)?,
-        },
-        layers: fields.need("num_hidden_layers")?,
-        segments: fields.or("type_vocab_size", 2)?,
-        first,
+        is_roberta,
+        leading_space: kind == "roberta",
     };
     finish(&fields)?;
-    check(config.shared, config.sizes, config.layers)?;
-    ensure!(
-        config.segments <= MOST,
-        "type_vocab_size is {}",
-        config.segments
-    );
-    Ok((config, kind == "roberta"))
+    let sizes = &config.model;
+    check_sizes(&[
+        ("vocab_size", sizes.vocab_size),
+        ("type_vocab_size", sizes.type_vocab_size),
+        ("number of positions", config.max_tokens()),
+        ("max_position_embeddings", sizes.max_position_embeddings),
+        ("intermediate_size", sizes.intermediate_size),
+        ("num_hidden_layers", sizes.num_hidden_layers),
+    ])?;
+    check_heads(sizes.hidden_size, sizes.num_attention_heads)?;
+    Ok(config)
 }
 
 /// Reads the configuration of a BART.
@@ -137,10 +146,10 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     ] {
         fields.only(name, value)?;
     }
-    // The encoder's number of layers, once more.
+    // Equal to `encoder_layers`.
     let _: Option<usize> = fields.take("num_hidden_layers")?;
     let hidden = fields.need("d_model")?;
-    let act = act(&fields.or("activation_function", "gelu".to_owned())?)?;
+    let act = activation(&mut fields, "activation_function")?;
     let mut part = |side: &str| -> Result<(Sizes, usize)> {
         let sizes = Sizes {
             hidden,
@@ -153,18 +162,21 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     };
     let (encoder, decoder) = (part("encoder")?, part("decoder")?);
     let config = BartConfig {
-        shared: Shared {
-            vocabulary: fields.need("vocab_size")?,
-            positions: fields.need("max_position_embeddings")?,
-        },
+        vocabulary: fields.need("vocab_size")?,
+        positions: fields.need("max_position_embeddings")?,
         encoder,
         decoder,
         scaled: fields.or("scale_embedding", false)?,
         start: fields.or("decoder_start_token_id", 2)?,
     };
     finish(&fields)?;
+    check_sizes(&[
+        ("vocab_size", config.vocabulary),
+        ("max_position_embeddings", config.positions),
+    ])?;
     for (sizes, layers) in [encoder, decoder] {
-        check(config.shared, sizes, layers)?;
+        check_sizes(&[("ffn_dim", sizes.inner), ("number of layers", layers)])?;
+        check_heads(sizes.hidden, sizes.heads)?;
     }
     Ok(config)
 }
@@ -173,44 +185,33 @@ fn finish(fields: &ConfigFields) -> Result<()> {
     let ignored = IGNORED.map(str::to_owned);
     match fields.unknown(&ignored) {
         Some(unknown) => bail!(
-            "{unknown}\nhint: it may change what is computed; use a checkpoint of the plain kind"
+            "{unknown}\nhint: it may affect the results; use a checkpoint with the standard architecture"
         ),
         None => Ok(()),
     }
 }
 
-fn act(name: &str) -> Result<HiddenAct> {
-    match name {
-        "gelu" => Ok(HiddenAct::Gelu),
-        "gelu_new" | "gelu_pytorch_tanh" => Ok(HiddenAct::GeluPytorchTanh),
-        other => bail!("the activation is {other}, expected gelu or gelu_new"),
+fn activation(fields: &mut ConfigFields, field: &str) -> Result<Activation> {
+    let name: String = fields.or(field, "gelu".to_owned())?;
+    match name.as_str() {
+        "gelu" => Ok(Activation::Gelu),
+        "gelu_new" | "gelu_pytorch_tanh" => Ok(Activation::GeluPytorchTanh),
+        other => bail!("{field} is {other}, expected gelu or gelu_new"),
     }
 }
 
-fn check(shared: Shared, sizes: Sizes, layers: usize) -> Result<()> {
-    let Sizes {
-        hidden,
-        inner,
-        heads,
-        ..
-    } = sizes;
-    let Shared {
-        vocabulary,
-        positions,
-    } = shared;
-    for (name, size) in [
-        ("vocabulary", vocabulary),
-        ("positions", positions),
-        ("hidden size", hidden),
-        ("size of the MLP", inner),
-        ("number of heads", heads),
-        ("number of layers", layers),
-    ] {
-        ensure!((1..=MOST).contains(&size), "the {name} is {size}");
+fn check_sizes(sizes: &[(&str, usize)]) -> Result<()> {
+    for (name, size) in sizes {
+        ensure!((1..=MAX_SIZE).contains(size), "the {name} is {size}");
     }
+    Ok(())
+}
+
+fn check_heads(hidden: usize, heads: usize) -> Result<()> {
+    check_sizes(&[("hidden size", hidden), ("number of heads", heads)])?;
     ensure!(
         hidden.is_multiple_of(heads),
-        "the hidden size {hidden} is no multiple of the {heads} heads"
+        "the hidden size {hidden} is not a multiple of the {heads} heads"
     );
     Ok(())
 }

@@ -1,7 +1,6 @@
-//! One layer of BERT or BART: each part is added to its input and normalised after.
+//! One layer of BART: every sublayer adds to its input and is followed by a layer norm.
 
-use acem3_vision::HiddenAct;
-use acem3_vision::ops::{LayerNorm, activate};
+use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -11,72 +10,17 @@ use super::attention::Attention;
 /// The sizes of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Width of the states.
+    /// Width of the hidden states.
     pub(super) hidden: usize,
     /// Width inside the MLP.
     pub(super) inner: usize,
     /// Heads of the attention.
     pub(super) heads: usize,
-    /// What is added to variances.
+    /// Added to the variance by layer norms.
     pub(super) eps: f64,
     /// The activation inside the MLP.
-    pub(super) act: HiddenAct,
+    pub(super) act: Activation,
 }
-
-/// How a family calls the parts of a layer.
-pub(super) struct Names {
-    attention: [&'static str; 4],
-    attention_norm: &'static str,
-    /// Of the attention to the encoder, in decoders.
-    cross: Option<([&'static str; 4], &'static str)>,
-    up: &'static str,
-    down: &'static str,
-    norm: &'static str,
-}
-
-/// BERT's and `RoBERTa`'s names.
-pub(super) const BERT: Names = Names {
-    attention: [
-        "attention.self.query",
-        "attention.self.key",
-        "attention.self.value",
-        "attention.output.dense",
-    ],
-    attention_norm: "attention.output.LayerNorm",
-    cross: None,
-    up: "intermediate.dense",
-    down: "output.dense",
-    norm: "output.LayerNorm",
-};
-
-/// The names in BART's encoder.
-pub(super) const BART_ENCODER: Names = Names {
-    attention: [
-        "self_attn.q_proj",
-        "self_attn.k_proj",
-        "self_attn.v_proj",
-        "self_attn.out_proj",
-    ],
-    attention_norm: "self_attn_layer_norm",
-    cross: None,
-    up: "fc1",
-    down: "fc2",
-    norm: "final_layer_norm",
-};
-
-/// The names in BART's decoder.
-pub(super) const BART_DECODER: Names = Names {
-    cross: Some((
-        [
-            "encoder_attn.q_proj",
-            "encoder_attn.k_proj",
-            "encoder_attn.v_proj",
-            "encoder_attn.out_proj",
-        ],
-        "encoder_attn_layer_norm",
-    )),
-    ..BART_ENCODER
-};
 
 /// A layer.
 #[derive(Clone, Debug)]
@@ -87,12 +31,12 @@ pub(super) struct Layer {
     up: Linear,
     down: Linear,
     norm: LayerNorm,
-    act: HiddenAct,
+    act: Activation,
 }
 
 impl Layer {
-    /// Loads a layer.
-    pub(super) fn load(vb: &VarBuilder, names: &Names, sizes: Sizes) -> Result<Self> {
+    /// Loads a layer; decoders have cross-attention too.
+    pub(super) fn load(vb: &VarBuilder, sizes: Sizes, is_decoder: bool) -> Result<Self> {
         let Sizes {
             hidden,
             inner,
@@ -100,19 +44,21 @@ impl Layer {
             eps,
             act,
         } = sizes;
-        let norm = |name| LayerNorm::load(&vb.pp(name), hidden, eps);
-        let attention = |names| Attention::load(vb, names, hidden, heads);
-        let cross = match names.cross {
-            Some((names, after)) => Some((attention(names)?, norm(after)?)),
-            None => None,
+        let norm = |name: &str| LayerNorm::load(&vb.pp(name), hidden, eps);
+        let attention = |name: &str| Attention::load(&vb.pp(name), hidden, heads);
+        let cross = if is_decoder {
+            let norm = norm("encoder_attn_layer_norm")?;
+            Some((attention("encoder_attn")?, norm))
+        } else {
+            None
         };
         Ok(Self {
-            attention: attention(names.attention)?,
-            attention_norm: norm(names.attention_norm)?,
+            attention: attention("self_attn")?,
+            attention_norm: norm("self_attn_layer_norm")?,
             cross,
-            up: Linear::load(&vb.pp(names.up), hidden, inner)?,
-            down: Linear::load(&vb.pp(names.down), inner, hidden)?,
-            norm: norm(names.norm)?,
+            up: Linear::load(&vb.pp("fc1"), hidden, inner)?,
+            down: Linear::load(&vb.pp("fc2"), inner, hidden)?,
+            norm: norm("final_layer_norm")?,
             act,
         })
     }
@@ -122,17 +68,17 @@ impl Layer {
     /// # Shapes
     /// (b, t, c) → (b, t, c).
     pub(super) fn encode(&self, x: &Tensor) -> Result<Tensor> {
-        let seen = self.attention.forward(x, x, None)?;
-        self.finish(&self.attention_norm.forward(&(x + seen)?)?)
+        let attended = self.attention.forward(x, x, None)?;
+        self.finish(&self.attention_norm.forward(&(x + attended)?)?)
     }
 
-    /// Runs a decoder's layer: every place sees itself and those before it, and all of `memory`.
+    /// Runs a decoder's layer: causal self-attention, then attention to all of `memory`.
     ///
     /// # Shapes
-    /// `x` (b, t, c), `hidden` (t, t), `memory` (b, s, c) → (b, t, c).
-    pub(super) fn decode(&self, x: &Tensor, hidden: &Tensor, memory: &Tensor) -> Result<Tensor> {
-        let seen = self.attention.forward(x, x, Some(hidden))?;
-        let mut x = self.attention_norm.forward(&(x + seen)?)?;
+    /// `x` (b, t, c), `mask` (t, t), `memory` (b, s, c) → (b, t, c).
+    pub(super) fn decode(&self, x: &Tensor, mask: &Tensor, memory: &Tensor) -> Result<Tensor> {
+        let attended = self.attention.forward(x, x, Some(mask))?;
+        let mut x = self.attention_norm.forward(&(x + attended)?)?;
         if let Some((cross, norm)) = &self.cross {
             x = norm.forward(&(&x + cross.forward(&x, memory, None)?)?)?;
         }

@@ -1,7 +1,7 @@
 //! The language models of `BERTScore` and `BARTScore`, from their published checkpoints.
 //!
-//! Texts are only ever computed together with texts of the same number of tokens, so that nothing is
-//! padded, nothing masked, and no result depends on the batch.
+//! A batch holds texts with the same number of tokens, so that there is neither padding nor a mask, and
+//! results do not depend on the batch.
 
 mod attention;
 mod bart;
@@ -17,8 +17,8 @@ pub(super) use source::ModelSource;
 pub(super) use tokens::Encoded;
 use tokens::Tokens;
 
-use acem3_experts::ops::linear;
-use candle::{Result, Tensor};
+use acem3_kernels::linear;
+use candle::{Device, Result, Tensor};
 use candle_nn::VarBuilder;
 
 /// `x · weightᵀ + bias`.
@@ -48,15 +48,11 @@ impl Linear {
     }
 }
 
-/// The rows of a table for sequences of equal length.
+/// The token ids of sequences of equal length.
 ///
 /// # Shapes
-/// `table` (v, c), b sequences of t → (b, t, c).
-fn rows(table: &Tensor, sequences: &[&[u32]]) -> Result<Tensor> {
+/// b sequences of t → (b, t).
+fn ids(sequences: &[&[u32]], device: &Device) -> Result<Tensor> {
     let t = sequences.first().map_or(0, |first| first.len());
-    let ids = sequences.concat();
-    let ids = Tensor::new(ids, table.device())?;
-    table
-        .index_select(&ids, 0)?
-        .reshape((sequences.len(), t, ()))
+    Tensor::new(sequences.concat(), device)?.reshape((sequences.len(), t))
 }

@@ -1,30 +1,27 @@
-//! What a judge leans to, where it differs between cases, and on which it is not to be relied.
+//! Bias of the judge, subgroups of cases, and cases with unreliable verdicts.
 
 use super::super::browser::CaseBrowser;
 use super::super::scores::MeanScore;
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
-use crate::analysis::agreement::TableSection;
 use crate::analysis::audit::Finding;
 use crate::analysis::report::case_lists;
 use crate::analysis::report::report_data::ReportData;
-use crate::analysis::report::sections::label_agreement::whole;
-use crate::support::terminal::table::Table;
+use crate::analysis::report::sections::label_agreement::overall_tables;
+use crate::support::tables::{Table, TableSection};
 
 pub(super) fn bias(report: &ReportData) -> ReportSection {
-    let mut section = each(report, ["bias", "Leanings"], |section, judge| {
+    let mut section = each(report, ["bias", "Bias"], |section, judge| {
         let found = judge.leanings.iter();
         let found = found.map(|f| (f.probe.key().to_owned(), f.told()));
         section.blocks.push(SectionBlock::Findings(found.collect()));
         let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
-        section.tables(told.map(Finding::part));
-        section.say(
-            "Whether the judge looks at the image, and what moves it beside the answers, an audit of the cases tells.",
-        );
+        section.tables(told.map(Finding::table));
+        section.say("Run `acem3 audit CASES` to measure image sensitivity and bias.");
     });
     if let Some(audit) = &report.audit {
         let foreign = if audit.foreign {
-            ", which is none of these judges or one of them with other settings,"
+            ", not one of these judges with these settings,"
         } else {
             ""
         };
@@ -44,7 +41,7 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
         for groups in judge.groups.chunk_by(|a, b| a.by == b.by) {
             let models: Vec<&str> = judge.models.iter().map(|m| m.model.as_str()).collect();
             let by = groups.first().map_or("", |group| group.by.as_str());
-            let mut grid = Table::new([by, "pairs"].into_iter().chain(models.iter().copied()));
+            let mut table = Table::new([by, "pairs"].into_iter().chain(models.iter().copied()));
             for group in groups {
                 let mut row = vec![group.value.clone(), group.pairs.to_string()];
                 row.extend(models.iter().map(|name| {
@@ -52,22 +49,18 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
                     let mean = model.and_then(|m| m.on(report.target));
                     mean.map_or("-".to_owned(), MeanScore::shown)
                 }));
-                grid.row(row);
+                table.row(row);
             }
-            section.tables([TableSection {
-                title: format!("mean scores by {by}, on {}", report.target.key()),
-                grid,
-                notes: vec![
-                    "in brackets 95 % intervals; undefined: too few images, or all scores equal"
-                        .to_owned(),
-                ],
-            }]);
+            let title = format!("mean scores by {by} (target: {})", report.target.key());
+            section.tables([TableSection::new(title, table).with_notes(vec![
+                "in brackets: 95 % CI; undefined: too few images, or all scores equal".to_owned(),
+            ])]);
         }
         if let Some(found) = &judge.agreement {
-            section.tables(found.parts().into_iter().skip(whole(found)));
+            section.tables(found.tables().into_iter().skip(overall_tables(found)));
         }
         if matches!(section.blocks.last(), None | Some(SectionBlock::Judge(_))) {
-            section.say("The cases have no field by which they could be grouped.");
+            section.say("The cases have no field to group by.");
         }
     })
 }
@@ -81,7 +74,7 @@ pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSect
         let found = case_lists::of_judge(browser, number);
         if found.is_empty() {
             section.say(
-                "No verdict flips, none is missing, and none is known that the labels do not share.",
+                "No verdict flips, none is missing, and none is known to differ from the labels.",
             );
         }
         section.blocks.extend(found);

@@ -1,4 +1,4 @@
-//! How far labels share the verdicts, and judges each other's.
+//! Agreement of judges with labels and with each other.
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
@@ -6,8 +6,8 @@ use crate::analysis::agreement::{Agreement, AgreementStatistic, JudgeComparison,
 use crate::analysis::report::report_data::ReportData;
 use crate::support::chart::{Axis, Chart, ChartMark};
 
-/// How many of an agreement's tables are about all cases; the others are about subgroups.
-pub(super) fn whole(agreement: &Agreement) -> usize {
+/// Returns how many of an agreement's tables are about all cases; the others are about subgroups.
+pub(super) fn overall_tables(agreement: &Agreement) -> usize {
     1 + usize::from(agreement.sections.len() > 1)
 }
 
@@ -18,21 +18,21 @@ pub(super) fn agreement(report: &ReportData) -> ReportSection {
         |section, judge| {
             let Some(found) = &judge.agreement else {
                 section.say(
-                "These records carry no labels, so that nothing is known of how far anybody shares the \
-                 verdicts. A label file (--labels FILE) would tell; acem3 agree --help shows its forms.",
+                    "The records have no labels, so agreement with labels is unknown. Pass a label file with --labels \
+                     FILE; `acem3 agree --help` shows its formats.",
             );
                 return;
             };
-            section.say(found.lead());
+            section.say(found.intro());
             if let Some(chart) = ceiling(found) {
                 section.chart(chart);
             }
-            section.tables(found.parts().into_iter().take(whole(found)));
+            section.tables(found.tables().into_iter().take(overall_tables(found)));
         },
     )
 }
 
-/// The judge's agreement and, where several rated the same, the raters'.
+/// Draws the judge's agreement and, if several raters rated the same cases, the human ceiling.
 fn ceiling(found: &Agreement) -> Option<Chart> {
     let section = found.sections.first()?;
     let shares = [
@@ -49,7 +49,7 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
             second: false,
         };
         let raters = figure.ceiling.as_ref().map(|c| ChartMark {
-            label: format!("{}: raters among each other", figure.statistic.title()),
+            label: format!("{}: human ceiling", figure.statistic.title()),
             value: c.estimate.value.ok(),
             interval: c.estimate.interval.ok(),
             second: true,
@@ -61,11 +61,11 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
     }
     let chart = Chart::forest(
         &format!(
-            "Pairs ordered as the labels do, on {}",
+            "Agreement with the labels (score target: {})",
             section.target.key()
         ),
-        "Dots are shares of pairs, lines their 95 % intervals; hollow dots are raters among each other, which \
-         no judge need pass. The next table has the numbers.",
+        "Dots are proportions of pairs, lines their 95 % confidence intervals. Hollow dots are the human ceiling \
+         (inter-rater agreement). The next table has the numbers.",
         &Axis::percent(None),
         &marks,
     );
@@ -76,24 +76,23 @@ pub(super) fn judges(report: &ReportData) -> ReportSection {
     let mut section = ReportSection::new("judges", "Judges compared");
     let first = report.judges.first().map_or("", |judge| &judge.name);
     for (compared, second) in report.compared.iter().zip(report.judges.iter().skip(1)) {
-        section.blocks.push(SectionBlock::Judge(format!(
-            "{first} beside {}",
-            second.name
-        )));
+        section
+            .blocks
+            .push(SectionBlock::Judge(format!("{first} vs {}", second.name)));
         match &compared.orders {
             Some(orders) => {
                 section.say(format!(
-                    "How {first} orders the pairs that both judged, {} being taken for the label:",
+                    "Agreement of {first} with {}, treated as the label, on the pairs that both judged:",
                     second.name
                 ));
-                section.tables(orders.parts().into_iter().take(1));
+                section.tables(orders.tables().into_iter().take(1));
             }
-            None => section.say("The two judged no pair in common."),
+            None => section.say("The two judges have no pair in common."),
         }
         match &compared.against {
-            Some(against) => section.tables([JudgeComparison::part(against)]),
+            Some(against) => section.tables([JudgeComparison::table(against)]),
             None => section.say(
-                "Which agrees better with labels is unknown: no pair that both judged is labelled.",
+                "Which judge agrees better with the labels is unknown: no pair that both judged is labelled.",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! The report in words, tables and charts.
+//! The sections of the report: text, tables and charts.
 
 mod bias;
 mod label_agreement;
@@ -7,35 +7,33 @@ mod summary;
 
 use super::browser::CaseBrowser;
 use super::section::{ReportSection, SectionBlock};
-use crate::analysis::agreement::TableSection;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection};
+use crate::support::terminal::number::group_thousands;
 
-/// All sections but the browser of cases.
+/// Returns all sections except the case browser.
 pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection> {
     let mut all = vec![summary::summary(report)];
     all.extend([
         models::models(report),
         models::scores(report),
         models::distributions(report),
-        crate::analysis::report::sections::label_agreement::agreement(report),
+        label_agreement::agreement(report),
     ]);
     if report.several() {
-        all.push(crate::analysis::report::sections::label_agreement::judges(
-            report,
-        ));
+        all.push(label_agreement::judges(report));
     }
     all.extend([
-        crate::analysis::report::sections::bias::bias(report),
-        crate::analysis::report::sections::bias::subgroups(report),
-        crate::analysis::report::sections::bias::disputed(report, browser),
+        bias::bias(report),
+        bias::subgroups(report),
+        bias::disputed(report, browser),
         method(report),
     ]);
     all
 }
 
-/// A section with the same kind of thing for every judge, each under its name where there are several.
+/// Returns a section with the same content for every judge, under the judge's name if there are several.
 fn each(
     report: &ReportData,
     [id, title]: [&'static str; 2],
@@ -52,24 +50,22 @@ fn each(
 }
 
 fn method(report: &ReportData) -> ReportSection {
-    let mut section = ReportSection::new("method", "How this was made");
-    let mut grid = Table::new(["judge", "hash", "records"]);
+    let mut section = ReportSection::new("method", "Method");
+    let mut table = Table::new(["judge", "hash", "records"]).with_text_columns(3);
     for judge in &report.judges {
-        grid.row([&judge.name, &judge.judge, &judge.records]);
+        table.row([&judge.name, &judge.judge, &judge.records]);
     }
-    section.tables([TableSection {
-        title: "judges".to_owned(),
-        grid,
-        notes: Vec::new(),
-    }]);
+    section.tables([TableSection::new("judges", table)]);
     section.say(format!(
-        "Written by acem3 {} with {} draws of the bootstrap (seed {}), which draws whole images with all \
-         their questions. Every interval is of 95 %. What cannot be computed is said to be undefined or \
-         unknown and is never a zero; a pair without a verdict enters no mean and lowers the coverage.",
-        report.version, report.draws, report.seed
+        "Written by acem3 {}. Intervals are 95 % confidence intervals from {} bootstrap resamples, clustered by \
+         image (seed {}). Values that cannot be computed are shown as undefined or unknown, never as zero. A pair \
+         without a verdict enters no mean and lowers the coverage.",
+        report.version,
+        group_thousands(report.draws),
+        report.seed
     ));
     section.say(
-        "acem3 is not a medical device: its verdicts compare answers of models and are no medical advice.",
+        "acem3 is not a medical device. Its verdicts compare answers of models and are not medical advice.",
     );
     section
 }

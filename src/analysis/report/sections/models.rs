@@ -1,25 +1,24 @@
-//! The models: ranks, mean scores and how the scores are distributed.
+//! The models: ranks, mean scores and score distributions.
 
 use super::super::histogram::BINS;
 use super::super::scores::{MeanScore, ModelScores};
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
-use crate::analysis::agreement::TableSection;
-use crate::analysis::calibration::of_means;
+use crate::analysis::calibration::means_table;
 use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
 use crate::data::labels::ScoreTarget;
 use crate::support::chart::{Axis, Chart, ChartMark};
-use crate::support::terminal::table::Table;
+use crate::support::tables::{Table, TableSection};
 
 pub(super) fn models(report: &ReportData) -> ReportSection {
     each(report, ["models", "Models"], |section, judge| {
         let Some(ranking) = &judge.ranking else {
-            section.say("No pair has a verdict: there is nothing to rank.");
+            section.say("No pair has a verdict, so there is nothing to rank.");
             return;
         };
-        section.say(ranking.lead());
+        section.say(ranking.intro());
         let mark = |m: &RankedModel| ChartMark {
             label: m.model.clone(),
             value: m.win_rate,
@@ -29,12 +28,12 @@ pub(super) fn models(report: &ReportData) -> ReportSection {
         let marks: Vec<ChartMark> = ranking.models.iter().map(mark).collect();
         section.chart(Chart::forest(
             "Win rates, best model first",
-            "Dots are the part of its pairs that a model won, a tie being half a win; lines are 95 % \
-             intervals; the dashed line is at one half. The next table has the numbers.",
+            "Dots are win rates (a tie counts as half a win), lines their 95 % confidence intervals. The dashed line \
+             is at 50 %. The next table has the numbers.",
             &Axis::percent(Some(0.5)),
             &marks,
         ));
-        section.tables(ranking.parts());
+        section.tables(ranking.tables());
     })
 }
 
@@ -48,45 +47,38 @@ pub(super) fn scores(report: &ReportData) -> ReportSection {
         };
         let marks: Vec<ChartMark> = judge.models.iter().map(mark).collect();
         section.chart(Chart::forest(
-            &format!("Mean scores on {}", report.target.key()),
-            "Dots are mean scores from 0 to 5, lines their 95 % intervals. The next table has the numbers.",
+            &format!("Mean scores (score target: {})", report.target.key()),
+            "Dots are mean scores from 0 to 5, lines their 95 % confidence intervals. The next table has the numbers.",
             &Axis::points(),
             &marks,
         ));
         section.tables([means(judge)]);
         if let Some(calibrated) = &judge.calibrated {
-            section.tables([TableSection {
-                title: "mean scores on the scale of people".to_owned(),
-                grid: of_means(calibrated),
-                notes: vec![
-                    "low and high: a 95 % interval over images, in which is what is not known of the map"
-                        .to_owned(),
-                ],
-            }]);
+            section.tables([means_table(calibrated)]);
         }
     })
 }
 
-/// The means of all models on all targets, with a row for each target.
+/// Returns the mean scores of all models, one row per target.
 fn means(judge: &JudgeReport) -> TableSection {
-    let mut head = vec!["mean of".to_owned()];
+    let mut head = vec!["score target".to_owned()];
     head.extend(judge.models.iter().map(|m| m.model.clone()));
-    let mut grid = Table::new(head);
+    let mut table = Table::new(head);
     for target in ScoreTarget::all() {
         let mut row = vec![name(target)];
         row.extend(judge.models.iter().map(|model| {
             let mean = model.on(target);
             mean.map_or("undefined".to_owned(), MeanScore::shown)
         }));
-        grid.row(row);
+        table.row(row);
     }
     let mut row = vec!["pairs with a verdict".to_owned()];
     row.extend(judge.models.iter().map(|model| {
         let n = model.means.first().map_or(0, |mean| mean.n);
         format!("{n} of {}", model.pairs)
     }));
-    grid.row(row);
-    let mut notes = vec!["0 to 5, higher being better; in brackets 95 % intervals".to_owned()];
+    table.row(row);
+    let mut notes = vec!["0 to 5, higher is better; in brackets: 95 % CI".to_owned()];
     let reasons = judge.models.iter().flat_map(|m| &m.means);
     let mut reasons: Vec<&String> = reasons.filter_map(|m| m.undefined.as_ref()).collect();
     reasons.sort();
@@ -96,14 +88,10 @@ fn means(judge: &JudgeReport) -> TableSection {
             .into_iter()
             .map(|reason| format!("undefined: {reason}")),
     );
-    TableSection {
-        title: "mean scores".to_owned(),
-        grid,
-        notes,
-    }
+    TableSection::new("mean scores", table).with_notes(notes)
 }
 
-/// A target as a person reads it; criteria stand under their aspect.
+/// Returns the name of a target; criteria are indented below their aspect.
 fn name(target: ScoreTarget) -> String {
     match target {
         ScoreTarget::Final => "Final score".to_owned(),
@@ -121,12 +109,12 @@ pub(super) fn distributions(report: &ReportData) -> ReportSection {
                 section.say("No pair has a verdict.");
                 return;
             }
-            let title = format!("How often each score was given, on {}", report.target.key());
+            let title = format!("Score distribution (score target: {})", report.target.key());
             let bars = judge.histograms.iter().map(|histogram| {
                 Chart::bars(
                     &histogram.model,
-                    "Bars count the scores nearest to each half point; each model has its own scale. The next \
-                     table has the numbers.",
+                    "Bars count scores, rounded to half points. Each model has its own scale. The next table has the \
+                     numbers.",
                     &Axis::points(),
                     &histogram.counts,
                 )
@@ -135,16 +123,13 @@ pub(super) fn distributions(report: &ReportData) -> ReportSection {
                 .blocks
                 .push(SectionBlock::Charts(title.clone(), bars.collect()));
             let halves = (0..BINS).map(|i| format!("{:.1}", i as f64 / 2.0));
-            let mut grid = Table::new(std::iter::once("scores".to_owned()).chain(halves));
+            let mut table = Table::new(std::iter::once("scores".to_owned()).chain(halves));
             for histogram in &judge.histograms {
                 let counts = histogram.counts.iter().map(ToString::to_string);
-                grid.row(std::iter::once(histogram.model.clone()).chain(counts));
+                table.row(std::iter::once(histogram.model.clone()).chain(counts));
             }
-            section.tables([TableSection {
-                title,
-                grid,
-                notes: vec!["to the nearest half point".to_owned()],
-            }]);
+            let notes = vec!["scores rounded to half points".to_owned()];
+            section.tables([TableSection::new(title, table).with_notes(notes)]);
         },
     )
 }

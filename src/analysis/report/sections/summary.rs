@@ -1,4 +1,4 @@
-//! What a person wants to know first, in sentences.
+//! The summary of the report, in sentences.
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
@@ -7,7 +7,6 @@ use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;
 use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::report_data::ReportData;
-use crate::judging::run::summary::reason_name;
 use crate::statistics::Estimate;
 use crate::support::text::plural;
 
@@ -27,36 +26,36 @@ pub(super) fn summary(report: &ReportData) -> ReportSection {
         for found in leanings.filter(|found| found.outcome != FindingOutcome::NotRun) {
             findings.push((found.probe.key().to_owned(), found.told()));
         }
-        findings.push(("no verdict".to_owned(), unscored(judge)));
+        findings.push(("unscored".to_owned(), unscored(judge)));
         section.blocks.push(SectionBlock::Findings(findings));
     })
 }
 
-/// Who is first, and whether that is more than chance.
+/// Names the best model and the significant differences.
 fn leader(ranking: Option<&Ranking>) -> String {
     let Some((ranking, first)) = ranking.and_then(|r| Some((r, r.models.first()?))) else {
         return "unknown: no pair has a verdict".to_owned();
     };
     let rate = match (first.win_rate, first.win_rate_interval) {
         (Some(rate), Some([low, high])) => format!(
-            "{:.1} % of its pairs won, 95 % interval {:.1} to {:.1} %, a tie being half a win",
+            "win rate {:.1} %, 95 % CI {:.1} to {:.1} %",
             100.0 * rate,
             100.0 * low,
             100.0 * high
         ),
-        _ => "its win rate has no interval".to_owned(),
+        _ => "win rate without an interval".to_owned(),
     };
     let better = ranking.duels.iter().filter(|duel| duel.is_significant());
     let better: Vec<&str> = better.map(|duel| duel.words.as_str()).collect();
     let certain = if ranking.duels.is_empty() {
-        "there is no other".to_owned()
+        "the only model".to_owned()
     } else if ranking.duels.iter().all(|duel| duel.p.is_none()) {
-        "too few images to tell whether that is more than chance".to_owned()
+        "too few images for a significance test".to_owned()
     } else if better.is_empty() {
         "no two models differ significantly".to_owned()
     } else if better.len() > 4 {
         format!(
-            "{} of {} pairs of models differ significantly",
+            "{} of {} pairwise comparisons are significant",
             better.len(),
             ranking.duels.len()
         )
@@ -66,17 +65,17 @@ fn leader(ranking: Option<&Ranking>) -> String {
     format!("{} is first ({rate}); {certain}", first.model)
 }
 
-/// How far the labels share the verdicts, beside how far those who gave them agree with each other.
+/// The agreement with the labels, and the human ceiling.
 fn labels(agreement: Option<&Agreement>) -> String {
     let figure = agreement
         .and_then(|a| a.sections.first())
         .and_then(|section| section.figure(Statistic::Accuracy));
     let Some(figure) = figure else {
-        return "unknown how far anybody shares these verdicts: there are no labels".to_owned();
+        return "agreement with labels is unknown: there are no labels".to_owned();
     };
     let told = |estimate: &Estimate| match (estimate.value, estimate.interval) {
         (Ok(value), Ok(ends)) => format!(
-            "{}, 95 % interval {} %",
+            "{}, 95 % CI {} %",
             figure.statistic.shown(value),
             figure.statistic.shown_interval(ends)
         ),
@@ -84,15 +83,15 @@ fn labels(agreement: Option<&Agreement>) -> String {
         (Err(reason), _) => format!("undefined: {reason}"),
     };
     let ceiling = figure.ceiling.as_ref().map_or(
-        "how far raters agree with each other is unknown: nothing was rated by two".to_owned(),
-        |c| format!("raters among each other {}", told(&c.estimate)),
+        "no inter-rater agreement: no case has two raters".to_owned(),
+        |c| format!("human ceiling {}", told(&c.estimate)),
     );
     let bounds = figure.bounds().map_or(String::new(), |ends| {
         let ends = figure.statistic.shown_interval(ends);
-        format!("; {ends} % if those without were all wrong, or all right")
+        format!("; bounds if all unscored pairs were wrong or right: {ends} %")
     });
     format!(
-        "the judge orders labelled pairs as the labels do in {} ({} have a verdict{bounds}); {ceiling}",
+        "pairwise accuracy {} ({} have a verdict{bounds}); {ceiling}",
         told(&figure.estimate),
         figure.coverage.told("pairs")
     )
@@ -103,14 +102,12 @@ fn unscored(judge: &JudgeReport) -> String {
     let all = counts.all_unscored();
     if all == 0 {
         return format!(
-            "none: all {} have one",
+            "none: all {} have a verdict",
             plural(counts.records as u64, "record")
         );
     }
     let reasons = counts.unscored.iter();
-    let reasons: Vec<String> = reasons
-        .map(|(r, n)| format!("{} {n}", reason_name(*r)))
-        .collect();
+    let reasons: Vec<String> = reasons.map(|(r, n)| format!("{} {n}", r.name())).collect();
     format!(
         "{all} of {} ({}); they enter no mean",
         counts.records,

@@ -7,7 +7,7 @@ use candle::Tensor;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::decoder::{DecoderFamily, decoder as described};
-use crate::checkpoints::gguf::{Header, Value};
+use crate::checkpoints::gguf::{self, Header};
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// Keys of the metadata that mean what a field of a `config.json` means, and whether they have to be
@@ -69,11 +69,8 @@ pub(super) fn decoder(
         let Some(short) = key.strip_prefix(&prefix) else {
             continue;
         };
-        let value = match value {
-            Value::One(value) => value.clone(),
-            Value::List(list) => json!(format!("a list of {}", list.len)),
-        };
         if !HARMLESS.contains(&short) {
+            let value = gguf::json(value).with_context(|| format!("{key} is not finite"))?;
             of_model.insert(short.to_owned(), value);
         }
     }

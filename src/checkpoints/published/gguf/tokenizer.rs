@@ -68,24 +68,20 @@ pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
 impl<'a> GgufVocabulary<'a> {
     fn read(header: &'a Header, most: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
-        let list = header.list(key)?;
-        let list = list.with_context(|| unsaid(key))?;
-        if list.len > most {
+        let texts = header.texts(key)?.with_context(|| unsaid(key))?;
+        if texts.len() > most {
             bail!(
                 "it has {} tokens, the embedding has {most} rows\n\
                  hint: the file was put together wrongly; take another of this model",
-                list.len
+                texts.len()
             );
         }
-        let texts = list.texts().context(key)?;
         if let Some(long) = texts.iter().find(|text| text.len() > LONGEST) {
             bail!("{key}: a token takes {} bytes", long.len());
         }
         let key = "tokenizer.ggml.token_type";
-        let kinds = match header.list(key)? {
-            Some(list) => list.numbers().context(key)?,
-            None => vec![1.0; texts.len()],
-        };
+        let kinds = header.numbers(key)?;
+        let kinds = kinds.unwrap_or_else(|| vec![1.0; texts.len()]);
         if kinds.len() != texts.len() {
             bail!("{key} says {} of {} tokens", kinds.len(), texts.len());
         }
@@ -107,9 +103,7 @@ impl<'a> GgufVocabulary<'a> {
 /// A `SentencePiece` model.
 fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
-    let scores = header.list(key)?;
-    let scores = scores.with_context(|| unsaid(key))?;
-    let scores = scores.numbers().context(key)?;
+    let scores = header.numbers(key)?.with_context(|| unsaid(key))?;
     if scores.len() != tokens.texts.len() {
         bail!(
             "{key} says {} of {} tokens",
@@ -127,9 +121,9 @@ fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
         model.start = id as usize;
     }
     model.prefix = header
-        .truth("tokenizer.ggml.add_space_prefix")?
+        .boolean("tokenizer.ggml.add_space_prefix")?
         .unwrap_or(true);
-    let start = header.truth("tokenizer.ggml.add_bos_token")?;
+    let start = header.boolean("tokenizer.ggml.add_bos_token")?;
     model.tokenizer(start.unwrap_or(true))
 }
 
@@ -170,7 +164,7 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
             _ => 0,
         };
     }
-    let starts = header.truth("tokenizer.ggml.add_bos_token")?;
+    let starts = header.boolean("tokenizer.ggml.add_bos_token")?;
     let start = tokens.named(header, "tokenizer.ggml.bos_token_id")?;
     if let (true, Some((id, text))) = (starts.unwrap_or(manner.starts), start) {
         let template = TemplateProcessing::builder()
@@ -186,12 +180,11 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
 /// The pairs that are joined, the first first.
 fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
-    let list = header.list(key)?;
-    let list = list.with_context(|| unsaid(key))?;
-    if list.len / PAIRS > tokens {
-        bail!("{key} says {} pairs of {tokens} tokens", list.len);
+    let pairs = header.texts(key)?.with_context(|| unsaid(key))?;
+    if pairs.len() / PAIRS > tokens {
+        bail!("{key} has {} pairs for {tokens} tokens", pairs.len());
     }
-    let pairs = list.texts().context(key)?.into_iter().map(|pair| {
+    let pairs = pairs.into_iter().map(|pair| {
         let cut = pair.split_once(' ');
         let (left, right) = cut.with_context(|| format!("{key}: `{pair}` is no pair"))?;
         Ok((left.to_owned(), right.to_owned()))

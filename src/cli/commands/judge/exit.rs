@@ -8,6 +8,7 @@ use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::pairs::CHECK_BASELINE;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::tally::Tally;
+use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::plural;
@@ -55,7 +56,7 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
 
 pub(super) fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
     let text = match args.format {
-        OutputFormat::Text => summary.text(),
+        OutputFormat::Text => summary.text(TableStyle::terminal()),
         OutputFormat::Json => {
             serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
         }

@@ -1,8 +1,8 @@
 //! Samples in colour to red, green and blue of 8 bits.
 
-use super::super::DecodeError;
+use super::super::error::DecodeError;
+use super::error::unsupported;
 use super::header::{Header, Photometric, Sampling};
-use super::unsupported;
 
 /// The pixels, three bytes each. What JPEG's decoder gives is red, green and blue already.
 pub(super) fn rgb(header: &Header, samples: &[i32], jpeg: bool) -> Result<Vec<u8>, DecodeError> {

@@ -3,8 +3,8 @@
 use dicom_object::{DefaultDicomObject, InMemDicomObject, Tag};
 use dicom_pixeldata::DecodedPixelData;
 
-use super::super::DecodeError;
-use super::damaged;
+use super::super::error::DecodeError;
+use super::error::damaged;
 use super::table::Table;
 use super::view::{ShownWindow, View, Window, WindowSource};
 

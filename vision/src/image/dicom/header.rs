@@ -2,8 +2,9 @@
 
 use dicom_object::{DefaultDicomObject, Tag};
 
-use super::super::{DecodeError, Format};
-use super::{damaged, unsupported};
+use super::super::error::DecodeError;
+use super::super::format::Format;
+use super::error::{damaged, unsupported};
 
 const SAMPLES_PER_PIXEL: Tag = Tag(0x0028, 0x0002);
 const PHOTOMETRIC: Tag = Tag(0x0028, 0x0004);

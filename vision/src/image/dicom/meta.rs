@@ -3,8 +3,8 @@
 
 use dicom_object::{FileMetaTable, FileMetaTableBuilder};
 
-use super::super::DecodeError;
-use super::damaged;
+use super::super::error::DecodeError;
+use super::error::damaged;
 
 /// Where the mark stands in a file, and the mark.
 const PREAMBLE: usize = 128;
@@ -24,7 +24,7 @@ fn is(all: &[u8], kind: [u8; 2]) -> bool {
 
 /// Whether a file without the mark begins as the objects do that lack it: with file meta information, or with
 /// the first group of a data set.
-pub(in super::super) fn begins_bare(bytes: &[u8]) -> bool {
+pub(in super::super) fn is_headerless_dicom(bytes: &[u8]) -> bool {
     match *bytes {
         [2, 0, _, 0, a, b, ..] | [0, 8, 0, _, a, b, ..] => is(LONG, [a, b]) || is(SHORT, [a, b]),
         [8, 0, _, 0, n0, n1, n2, n3, ..] => {
@@ -104,12 +104,12 @@ mod tests {
         assert_eq!(shown(b"\x08\0\x05\0CS\x0a\0"), EXPLICIT);
         assert_eq!(shown(b"\0\x08\0\x05CS\0\x0a"), BIG_ENDIAN);
         assert_eq!(shown(b"\x08\0\x05\0\x0a\0\0\0"), IMPLICIT);
-        assert!(begins_bare(b"\x08\0\x05\0CS\x0a\0"));
-        assert!(begins_bare(b"\x02\0\0\0UL\x04\0"));
-        assert!(begins_bare(b"\0\x08\0\x05CS\0\x0a"));
+        assert!(is_headerless_dicom(b"\x08\0\x05\0CS\x0a\0"));
+        assert!(is_headerless_dicom(b"\x02\0\0\0UL\x04\0"));
+        assert!(is_headerless_dicom(b"\0\x08\0\x05CS\0\x0a"));
         // The value would be longer than the file.
-        assert!(!begins_bare(b"\x08\0\x05\0\xff\xff\0\0"));
-        assert!(!begins_bare(b"\x08\0") && !begins_bare(b"\x02\0\0\0??"));
+        assert!(!is_headerless_dicom(b"\x08\0\x05\0\xff\xff\0\0"));
+        assert!(!is_headerless_dicom(b"\x08\0") && !is_headerless_dicom(b"\x02\0\0\0??"));
     }
 
     #[test]

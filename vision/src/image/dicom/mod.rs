@@ -5,6 +5,7 @@
 //! words of our own, so that no name of a patient comes into a message or a record.
 
 mod colour;
+mod error;
 mod grey;
 mod header;
 mod jpeg2000;
@@ -17,10 +18,13 @@ mod view;
 use dicom_object::DefaultDicomObject;
 use dicom_pixeldata::PixelDecoder as _;
 
-use super::decode::DecodedImage;
-use super::{DecodeError, Format, Limits};
+use super::decoded_image::DecodedImage;
+use super::error::DecodeError;
+use super::format::Format;
+use super::limits::Limits;
+use error::unsupported;
 use header::{Header, Photometric, Sampling};
-pub(super) use meta::begins_bare;
+pub(super) use meta::is_headerless_dicom;
 
 pub use view::{Shown, ShownWindow, View, Window, WindowSource};
 
@@ -78,7 +82,7 @@ fn finished(header: &Header, data: Vec<u8>, shown: Shown) -> Result<DecodedImage
     let (width, height) = (header.columns as usize, header.rows as usize);
     let image = DecodedImage::from_rgb(width, height, data);
     image
-        .map(|image| image.of_dicom(shown))
+        .map(|image| image.with_dicom_view(shown))
         .ok_or(DecodeError::Truncated {
             format: Format::Dicom,
         })
@@ -103,20 +107,4 @@ fn coloured(
         ));
     }
     colour::rgb(header, samples, object::is_jpeg(object))
-}
-
-/// An object that breaks the rules; `what` never quotes it.
-fn damaged(what: impl Into<String>) -> DecodeError {
-    DecodeError::Damaged {
-        format: Format::Dicom,
-        what: what.into(),
-    }
-}
-
-/// An object of a kind that is not read; `what` never quotes its text.
-fn unsupported(what: impl Into<String>) -> DecodeError {
-    DecodeError::Unsupported {
-        format: Format::Dicom,
-        what: what.into(),
-    }
 }

@@ -11,8 +11,11 @@ use dicom_parser::dataset::lazy_read::LazyDataSetReader;
 use dicom_transfer_syntax_registry::TransferSyntaxRegistry;
 use flate2::read::DeflateDecoder;
 
-use super::super::{DecodeError, Format, Limits};
-use super::{damaged, meta, unsupported};
+use super::super::error::DecodeError;
+use super::super::format::Format;
+use super::super::limits::Limits;
+use super::error::{damaged, unsupported};
+use super::meta;
 
 const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";

@@ -2,9 +2,9 @@
 
 use dicom_object::{DefaultDicomObject, Tag};
 
-use super::super::DecodeError;
+use super::super::error::DecodeError;
+use super::error::unsupported;
 use super::table::Table;
-use super::unsupported;
 
 /// Descriptor and data of red, green and blue.
 const TABLES: [[Tag; 2]; 3] = [

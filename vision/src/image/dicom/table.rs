@@ -3,8 +3,8 @@
 use dicom_object::mem::InMemElement;
 use dicom_object::{InMemDicomObject, Tag};
 
-use super::super::DecodeError;
-use super::damaged;
+use super::super::error::DecodeError;
+use super::error::damaged;
 
 /// A table of values (PS3.3 C.11.1.1.1): below and above it, its ends count.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::DecodeError;
+use super::super::error::DecodeError;
 
 /// How objects are looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +37,7 @@ pub enum Window {
 }
 
 /// What was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shown {
     /// The frame, counted from one.
     pub frame: u32,
@@ -48,7 +49,7 @@ pub struct Shown {
 }
 
 /// A window that was used.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownWindow {
     /// Where it is from.
     pub source: WindowSource,
@@ -61,7 +62,7 @@ pub struct ShownWindow {
 }
 
 /// Where a window is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowSource {
     /// The file's first window, or the one that was named.

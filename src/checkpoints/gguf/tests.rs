@@ -1,0 +1,230 @@
+//! Headers that are read, and small hostile files that are refused.
+
+use std::io::Cursor;
+
+use anyhow::Result;
+use candle::quantized::gguf_file::{self, Value};
+use candle::quantized::{GgmlDType, QTensor};
+use candle::{Device, Tensor};
+
+use super::half_by_half;
+use super::header::{Header, json};
+
+/// A file with these entries and an 8 x 256 tensor of each type.
+fn file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
+    let tensor = Tensor::zeros((8, 256), candle::DType::F32, &Device::Cpu).unwrap();
+    let quantized = types
+        .iter()
+        .map(|dtype| QTensor::quantize(&tensor, *dtype).unwrap());
+    let quantized: Vec<QTensor> = quantized.collect();
+    let names: Vec<String> = types.iter().map(|dtype| format!("{dtype:?}")).collect();
+    let tensors: Vec<(&str, &QTensor)> = names.iter().map(String::as_str).zip(&quantized).collect();
+    let metadata: Vec<(&str, &Value)> = metadata.iter().map(|(key, value)| (*key, value)).collect();
+    let mut bytes = Cursor::new(Vec::new());
+    gguf_file::write(&mut bytes, &metadata, &tensors).unwrap();
+    bytes.into_inner()
+}
+
+fn parse(bytes: &[u8]) -> Result<Header> {
+    Header::parse(bytes, bytes.len() as u64)
+}
+
+fn text(value: &str) -> Value {
+    Value::String(value.to_owned())
+}
+
+/// A file whose header has one entry: these bytes follow the preamble.
+fn raw(entry: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = file(&[], &[]);
+    bytes.truncate(24);
+    bytes[16] = 1;
+    bytes.extend(entry.concat());
+    bytes
+}
+
+fn size(n: usize) -> [u8; 8] {
+    (n as u64).to_le_bytes()
+}
+
+/// The bytes of a key.
+fn key(name: &str) -> Vec<u8> {
+    [&size(name.len())[..], name.as_bytes()].concat()
+}
+
+/// Asserts that a file is refused with these words.
+fn assert_refused(bytes: &[u8], words: &[&str]) {
+    let error = format!("{:#}", parse(bytes).unwrap_err());
+    for word in words {
+        assert!(error.contains(word), "`{word}` is not in: {error}");
+    }
+}
+
+#[test]
+fn rows_of_a_head_come_back_half_by_half() -> Result<()> {
+    // Two heads of four rows of two bytes; the file has the halves in turn.
+    let rows = |order: [u8; 8]| order.into_iter().flat_map(|i| [i, 100 + i]).collect();
+    let file: Vec<u8> = rows([0, 2, 1, 3, 4, 6, 5, 7]);
+    let ours: Vec<u8> = rows([0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(half_by_half(&file, &[8, 2], 2)?, ours);
+    assert!(half_by_half(&file, &[8, 2], 3).is_err());
+    assert!(half_by_half(&[], &[], 2).is_err());
+    Ok(())
+}
+
+#[test]
+fn metadata_come_back() -> Result<()> {
+    let texts = Value::Array(vec![text("a b"), text("ü\u{FFFD}")]);
+    let numbers = Value::Array(vec![Value::I16(-1), Value::I16(3)]);
+    let header = parse(&file(
+        &[
+            ("eps", Value::F32(1e-5)),
+            ("below", Value::I32(-7)),
+            ("above", Value::I32(7)),
+            ("truth", Value::Bool(true)),
+            ("nan", Value::F32(f32::NAN)),
+            ("name", text("x")),
+            ("texts", texts),
+            ("numbers", numbers),
+        ],
+        &[],
+    ))?;
+    let json = |key: &str| json(&header.metadata[key]);
+    assert_eq!(json("eps"), Some(1e-5.into()));
+    assert_eq!(json("below"), Some((-7).into()));
+    assert_eq!(json("nan"), None);
+    assert_eq!(json("texts"), Some("a list of 2".into()));
+    assert_eq!(
+        (header.number("above")?, header.number("none")?),
+        (Some(7), None)
+    );
+    assert!(header.number("below").is_err() && header.number("truth").is_err());
+    assert_eq!(
+        (header.boolean("truth")?, header.text("name")?),
+        (Some(true), Some("x"))
+    );
+    assert!(header.boolean("above").is_err() && header.text("above").is_err());
+    assert_eq!(header.texts("texts")?.unwrap(), ["a b", "ü\u{FFFD}"]);
+    assert_eq!(header.numbers("numbers")?.unwrap(), [-1.0, 3.0]);
+    assert!(header.texts("numbers").is_err() && header.numbers("texts").is_err());
+    assert!(header.texts("name").is_err() && header.numbers("above").is_err());
+    Ok(())
+}
+
+#[test]
+fn every_type_of_weights_is_read_and_others_are_refused() -> Result<()> {
+    let types = [
+        GgmlDType::F32,
+        GgmlDType::F16,
+        GgmlDType::BF16,
+        GgmlDType::Q4_0,
+        GgmlDType::Q4_1,
+        GgmlDType::Q5_0,
+        GgmlDType::Q5_1,
+        GgmlDType::Q8_0,
+        GgmlDType::Q2K,
+        GgmlDType::Q3K,
+        GgmlDType::Q4K,
+        GgmlDType::Q5K,
+        GgmlDType::Q6K,
+    ];
+    let header = parse(&file(&[], &types))?;
+    assert_eq!(header.tensors.len(), types.len());
+    for dtype in types {
+        let info = header.tensor(&format!("{dtype:?}")).unwrap();
+        let blocks = 8 * 256 / dtype.block_size();
+        assert_eq!(info.shape, [8, 256]);
+        assert_eq!(info.bytes as usize, blocks * dtype.type_size(), "{dtype:?}");
+    }
+    assert_refused(
+        &file(&[], &[GgmlDType::Q8K]),
+        &["tensor `Q8K`", "not supported"],
+    );
+    Ok(())
+}
+
+#[test]
+fn alignments_are_checked() -> Result<()> {
+    let with = |value| file(&[("general.alignment", value)], &[]);
+    let zeros = [
+        Value::U8(0),
+        Value::I8(0),
+        Value::U16(0),
+        Value::I16(0),
+        Value::U32(0),
+        Value::I32(0),
+    ];
+    for zero in zeros {
+        assert_refused(&with(zero), &["general.alignment is 0"]);
+    }
+    assert_refused(&with(Value::U64(0)), &["general.alignment is 0"]);
+    assert_refused(&with(Value::U32(12)), &["general.alignment is 12"]);
+    assert_refused(&with(Value::I32(-8)), &["general.alignment is not"]);
+    assert_refused(&with(text("8")), &["general.alignment is not"]);
+    // Candle ignores NUL after a key, and takes the last of two entries.
+    let padded = raw(&[&key("general.alignment\0\0"), &[4, 0, 0, 0], &[0; 4]]);
+    assert_refused(&padded, &["general.alignment is 0"]);
+    let twice = [
+        ("general.alignment", Value::U32(64)),
+        ("general.alignment", Value::U32(0)),
+    ];
+    assert_refused(&file(&twice, &[]), &["general.alignment is 0"]);
+    // Not the key itself.
+    let other = [
+        ("x.general.alignment", Value::U32(0)),
+        ("name", text("general.alignment 0")),
+    ];
+    parse(&file(&other, &[]))?;
+    for alignment in [Value::U32(4096), Value::U64(256)] {
+        assert_eq!(
+            parse(&with(alignment.clone()))?.start % alignment_of(&alignment),
+            0
+        );
+    }
+    Ok(())
+}
+
+fn alignment_of(value: &Value) -> u64 {
+    json(value).and_then(|n| n.as_u64()).unwrap()
+}
+
+#[test]
+fn lengths_are_checked_before_memory_is_taken() {
+    const TEXT: u8 = 8;
+    const ARRAY: u8 = 9;
+    for (kinds, len) in [
+        (&[TEXT][..], u64::MAX),
+        (&[TEXT], 1 << 40),
+        (&[ARRAY, 4], u64::MAX),
+        (&[ARRAY, 12], 1 << 61),
+        (&[ARRAY, TEXT], 1 << 29),
+        (&[ARRAY, ARRAY], 1 << 29),
+        (&[ARRAY, 0], 1 << 29),
+    ] {
+        let kinds: Vec<u8> = kinds.iter().flat_map(|kind| [*kind, 0, 0, 0]).collect();
+        let bytes = raw(&[&key("key"), &kinds, &len.to_le_bytes(), b"short"]);
+        assert_refused(&bytes, &["its header is damaged", "hint:"]);
+    }
+    // A list in a list in a list, and so on.
+    let nested = [ARRAY, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0].repeat(100_000);
+    let deep = raw(&[&key("key"), &[ARRAY, 0, 0, 0], &nested]);
+    assert_refused(&deep, &["nesting depth"]);
+    assert_refused(
+        &raw(&[&key("key"), &[13, 0, 0, 0], &[0; 8]]),
+        &["value-type"],
+    );
+    assert_refused(&raw(&[&key("key"), &[7, 0, 0, 0], &[2]]), &["bool value 2"]);
+    assert_refused(&raw(&[&size(usize::MAX), b"short"]), &["string length"]);
+}
+
+#[test]
+fn names_occur_once_and_texts_are_utf8() {
+    let twice = [("name", text("a")), ("name", text("b"))];
+    assert_refused(&file(&twice, &[]), &["same name", "hint:"]);
+    let tensors = [GgmlDType::F32, GgmlDType::F32];
+    assert_refused(&file(&[], &tensors), &["same name", "hint:"]);
+    // A truncated sequence of three bytes, as long as its replacement.
+    let broken = raw(&[&key("key"), &[8, 0, 0, 0], &size(3), &[0xf0, 0x9f, 0x98]]);
+    assert_refused(&broken, &["not UTF-8"]);
+    let broken = raw(&[&size(2), &[b'k', 0xff], &[0, 0, 0, 0, 1]]);
+    assert_refused(&broken, &["not UTF-8"]);
+}

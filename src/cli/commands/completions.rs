@@ -1,0 +1,15 @@
+//! `acem3 completions`: completion scripts for shells.
+
+use clap::CommandFactory as _;
+
+use super::print;
+use crate::cli::args::{Cli, CompletionsArgs};
+use crate::support::terminal::exit::Exit;
+
+/// Prints the script of the shell.
+pub(super) fn run(args: CompletionsArgs) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "acem3", &mut script);
+    print(&script)?;
+    Ok(Exit::Done)
+}

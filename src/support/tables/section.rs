@@ -1,0 +1,110 @@
+//! Tables with a title and notes.
+
+use super::style::TableStyle;
+use super::table::Table;
+use super::wrap::{bind, wrap};
+use crate::support::text::{markdown, printable};
+
+/// A table with its title and the notes below it.
+#[derive(Clone, Debug, Default)]
+pub struct TableSection {
+    /// The title; may be empty.
+    pub title: String,
+    /// The table.
+    pub table: Table,
+    /// Notes, one sentence or definition each.
+    pub notes: Vec<String>,
+}
+
+impl TableSection {
+    /// A table without notes.
+    pub fn new(title: impl Into<String>, table: Table) -> Self {
+        Self {
+            title: title.into(),
+            table,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns the table with these notes.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// Returns the table below its title, with a heading of `level` in Markdown.
+    pub fn render(&self, style: TableStyle, level: usize) -> String {
+        let mut text = String::new();
+        if !self.title.is_empty() {
+            text = heading(&self.title, style, level) + "\n";
+        }
+        if !self.table.header.is_empty() {
+            text += &self.table.render(style);
+        }
+        if !self.notes.is_empty() && !self.table.header.is_empty() {
+            text.push('\n');
+        }
+        for note in &self.notes {
+            match style {
+                TableStyle::Terminal { width } => {
+                    for line in wrap(&bind(&printable(note)), width, 2) {
+                        text += &line;
+                        text.push('\n');
+                    }
+                }
+                TableStyle::Markdown => text.extend(["- ", &markdown(note), "\n"]),
+            }
+        }
+        text
+    }
+}
+
+/// Returns a paragraph and the tables below it. The lines of the paragraph stay separate lines.
+pub fn render(lead: &str, sections: &[TableSection], style: TableStyle) -> String {
+    let mut text = String::new();
+    for line in lead.lines() {
+        let lines = match style {
+            TableStyle::Terminal { width } => wrap(&bind(&printable(line)), width, 2),
+            TableStyle::Markdown => vec![markdown(line)],
+        };
+        text.extend(lines.into_iter().map(|line| line + "\n"));
+    }
+    for section in sections {
+        text.push('\n');
+        text += &section.render(style, 2);
+    }
+    text
+}
+
+fn heading(title: &str, style: TableStyle, level: usize) -> String {
+    match style {
+        TableStyle::Terminal { width } => {
+            let lines = wrap(&bind(&printable(title)), width, 2);
+            lines.into_iter().map(|line| line + "\n").collect()
+        }
+        TableStyle::Markdown => format!("{} {}\n", "#".repeat(level), markdown(title)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_have_title_table_and_notes() {
+        let mut table = Table::new(["model", "score"]);
+        table.row(["a<b", "1"]);
+        let section = TableSection::new("scores", table);
+        let section = section.with_notes(vec!["score: mean of the final scores".to_owned()]);
+        let terminal = TableStyle::Terminal { width: 24 };
+        let text = render("two\nlines", std::slice::from_ref(&section), terminal);
+        let expected = "two\nlines\n\nscores\n\nmodel  score\na<b        1\n\n\
+             score: mean of the final\n  scores\n";
+        assert_eq!(text, expected);
+        let text = render("lead", &[section], TableStyle::Markdown);
+        let expected = "lead\n\n## scores\n\n| model | score |\n| --- | ---: |\n| a&lt;b | 1 |\n\n\
+             - score: mean of the final scores\n";
+        assert_eq!(text, expected);
+    }
+}

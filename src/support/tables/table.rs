@@ -1,0 +1,130 @@
+//! A table of text cells.
+
+use anyhow::{Context as _, Result};
+
+use super::layout::lay_out;
+use super::style::TableStyle;
+use crate::support::files::csv_formula;
+use crate::support::text::markdown;
+
+/// A header and rows of text cells. All formats are written from the same cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The names of the columns.
+    pub header: Vec<String>,
+    /// The rows; each has as many cells as the header.
+    pub rows: Vec<Vec<String>>,
+    /// How many columns hold text, from the left; the others hold values and are aligned to the right.
+    text_columns: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self::new(Vec::<String>::new())
+    }
+}
+
+impl Table {
+    /// A table without rows. The first column holds text, the others values.
+    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            header: header.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+            text_columns: 1,
+        }
+    }
+
+    /// Sets how many columns hold text, from the left.
+    #[must_use]
+    pub fn with_text_columns(mut self, text_columns: usize) -> Self {
+        self.text_columns = text_columns;
+        self
+    }
+
+    /// Adds a row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Returns the table for a terminal or as Markdown.
+    pub fn render(&self, style: TableStyle) -> String {
+        match style {
+            TableStyle::Terminal { width } => {
+                let rows: Vec<&[String]> = self.lines().map(Vec::as_slice).collect();
+                lay_out(&rows, self.text_columns, width)
+            }
+            TableStyle::Markdown => self.markdown(),
+        }
+    }
+
+    /// Returns comma-separated values with a header. Cells that a spreadsheet could run as a formula start with
+    /// an apostrophe.
+    pub fn csv(&self) -> Result<String> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for row in self.lines() {
+            let cells = row.iter().map(|cell| csv_formula::guarded(cell));
+            let cells: Vec<_> = cells.collect();
+            let bytes = cells.iter().map(|cell| cell.as_bytes());
+            writer.write_record(bytes).context("cannot write a table")?;
+        }
+        let bytes = writer.into_inner().context("cannot write a table")?;
+        String::from_utf8(bytes).context("cannot write a table")
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
+        std::iter::once(&self.header).chain(&self.rows)
+    }
+
+    fn markdown(&self) -> String {
+        let row = |cells: &[String]| {
+            let cells = cells.iter().map(|cell| markdown(cell).replace('|', "\\|"));
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let is_text = |column: usize| column < self.text_columns;
+        let rule: Vec<String> = (0..self.header.len())
+            .map(|column| if is_text(column) { "---" } else { "---:" }.to_owned())
+            .collect();
+        let mut text = row(&self.header) + &row(&rule);
+        text.extend(self.rows.iter().map(|cells| row(cells)));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_have_the_same_cells() {
+        let mut table = Table::new(["model", "score"]);
+        table.row(["a|b", "1"]);
+        table.row(["c, \u{1b}d", "12.5"]);
+        let terminal = TableStyle::Terminal { width: 80 };
+        assert_eq!(
+            table.render(terminal),
+            "model       score\na|b             1\nc, \\u{1b}d   12.5\n"
+        );
+        let markdown = "| model | score |\n| --- | ---: |\n| a\\|b | 1 |\n| c, \\u{1b}d | 12.5 |\n";
+        assert_eq!(table.render(TableStyle::Markdown), markdown);
+        table.row(["=1+1", "-2"]);
+        assert!(
+            table
+                .csv()
+                .unwrap()
+                .ends_with("a|b,1\n\"c, \u{1b}d\",12.5\n'=1+1,-2\n")
+        );
+    }
+
+    #[test]
+    fn text_columns_are_left_aligned() {
+        let mut table = Table::new(["case", "reason", "n"]).with_text_columns(2);
+        table.row(["1", "parse", "12"]);
+        let terminal = TableStyle::Terminal { width: 80 };
+        assert_eq!(
+            table.render(terminal),
+            "case  reason   n\n1     parse   12\n"
+        );
+        let markdown = "| case | reason | n |\n| --- | --- | ---: |\n| 1 | parse | 12 |\n";
+        assert_eq!(table.render(TableStyle::Markdown), markdown);
+    }
+}

@@ -1,0 +1,212 @@
+//! The crates of a workspace and their module trees, read from the files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::{Expr, Item, ItemMod, Lit, Meta};
+
+use super::scope::{Name, Scope, is_for_tests, text};
+
+/// A workspace, read without its tests.
+pub(super) struct Workspace {
+    pub(super) crates: Vec<Crate>,
+    pub(super) modules: Vec<Module>,
+    /// Every file of the module trees, by its path from the top of the workspace.
+    pub(super) files: Vec<PathBuf>,
+    top: PathBuf,
+}
+
+/// One member of the workspace.
+pub(super) struct Crate {
+    /// Its folder from the top of the workspace, empty for the package at the top.
+    pub(super) folder: String,
+    /// Its name in code, such as `acem3_vision`.
+    pub(super) name: String,
+    /// The names in code of all packages that its `Cargo.toml` names.
+    pub(super) dependencies: Vec<String>,
+    /// The root module of its library.
+    pub(super) library: Option<usize>,
+}
+
+/// One module: a file, or an inline module in one.
+pub(super) struct Module {
+    pub(super) file: usize,
+    pub(super) parent: Option<usize>,
+    pub(super) scope: Scope,
+    /// The module's items without its child modules, its imports and its tests.
+    pub(super) items: Vec<Item>,
+}
+
+/// Where a module stands: its file, and the folder in which its child modules have their files.
+struct Place {
+    file: usize,
+    parent: Option<usize>,
+    folder: PathBuf,
+}
+
+impl Workspace {
+    /// Reads the workspace whose `Cargo.toml` lies in `top`.
+    pub(super) fn read(top: &Path) -> Self {
+        let mut workspace = Self {
+            crates: Vec::new(),
+            modules: Vec::new(),
+            files: Vec::new(),
+            top: top.to_owned(),
+        };
+        let manifest = manifest(&top.join("Cargo.toml"));
+        let members = manifest.get("workspace").and_then(|w| w.get("members"));
+        let members = members.and_then(toml::Value::as_array);
+        let members = members.into_iter().flatten().filter_map(|m| m.as_str());
+        for member in members {
+            workspace.read_crate(if member == "." { "" } else { member });
+        }
+        workspace
+    }
+
+    fn read_crate(&mut self, folder: &str) {
+        let manifest = manifest(&self.top.join(folder).join("Cargo.toml"));
+        let name = manifest["package"]["name"].as_str().unwrap();
+        let library = self.read_root(&Path::new(folder).join("src/lib.rs"));
+        self.read_root(&Path::new(folder).join("src/main.rs"));
+        self.crates.push(Crate {
+            folder: folder.to_owned(),
+            name: name.replace('-', "_"),
+            dependencies: dependencies(&manifest),
+            library,
+        });
+    }
+
+    fn read_root(&mut self, file: &Path) -> Option<usize> {
+        let exists = self.top.join(file).is_file();
+        exists.then(|| self.read_file(file, None, file.parent().unwrap().to_owned()))
+    }
+
+    /// Reads a file and the modules that it declares.
+    ///
+    /// `folder`: where its child modules have their files.
+    fn read_file(&mut self, path: &Path, parent: Option<usize>, folder: PathBuf) -> usize {
+        let shown = path.display();
+        let source = fs::read_to_string(self.top.join(path));
+        let source = source.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let parsed = syn::parse_file(&source).unwrap_or_else(|error| panic!("{shown}: {error}"));
+        self.files.push(path.to_owned());
+        let place = Place {
+            file: self.files.len() - 1,
+            parent,
+            folder,
+        };
+        self.add_module(place, parsed.items)
+    }
+
+    fn add_module(&mut self, place: Place, items: Vec<Item>) -> usize {
+        let id = self.modules.len();
+        self.modules.push(Module {
+            file: place.file,
+            parent: place.parent,
+            scope: Scope::default(),
+            items: Vec::new(),
+        });
+        for item in items.into_iter().filter(|item| !is_test_item(item)) {
+            if let Item::Mod(child) = item {
+                let name = child.ident.clone();
+                let module = self.add_child(child, id, &place);
+                self.modules[id].scope.add(&name, Name::Module(module));
+            } else {
+                self.modules[id].scope.add_item(&item);
+                self.modules[id].items.push(item);
+            }
+        }
+        id
+    }
+
+    fn add_child(&mut self, child: ItemMod, parent: usize, place: &Place) -> usize {
+        let name = text(&child.ident);
+        let folder = place.folder.join(&name);
+        if let Some((_, items)) = child.content {
+            let place = Place {
+                file: place.file,
+                parent: Some(parent),
+                folder,
+            };
+            return self.add_module(place, items);
+        }
+        if let Some(path) = path_attribute(&child) {
+            let beside = self.files[place.file].parent().unwrap().to_owned();
+            let file = beside.join(path);
+            let folder = file.parent().unwrap().to_owned();
+            return self.read_file(&file, Some(parent), folder);
+        }
+        let beside = folder.with_extension("rs");
+        if self.top.join(&beside).is_file() {
+            return self.read_file(&beside, Some(parent), folder);
+        }
+        self.read_file(&folder.join("mod.rs"), Some(parent), folder)
+    }
+
+    /// Whether a module is another one or lies inside it.
+    pub(super) fn is_within(&self, module: usize, ancestor: usize) -> bool {
+        let parent = |module: &usize| self.modules[*module].parent;
+        std::iter::successors(Some(module), parent).any(|module| module == ancestor)
+    }
+
+    /// The root module of the crate that a module belongs to.
+    pub(super) fn root_of(&self, module: usize) -> usize {
+        let parent = |module: &usize| self.modules[*module].parent;
+        std::iter::successors(Some(module), parent).last().unwrap()
+    }
+}
+
+fn manifest(path: &Path) -> toml::Table {
+    let text = fs::read_to_string(path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.parse().unwrap()
+}
+
+/// The packages that a `Cargo.toml` names as dependencies of any kind, by their names in code.
+fn dependencies(manifest: &toml::Table) -> Vec<String> {
+    let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let tables = kinds.iter().filter_map(|kind| manifest.get(*kind));
+    let tables = tables.filter_map(toml::Value::as_table);
+    let packages = tables.flatten().map(|(key, value)| {
+        let package = value.get("package").and_then(toml::Value::as_str);
+        package.unwrap_or(key).replace('-', "_")
+    });
+    packages.collect()
+}
+
+pub(super) fn is_test_item(item: &Item) -> bool {
+    is_for_tests(match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::ExternCrate(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::ForeignMod(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::TraitAlias(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Union(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => return false,
+    })
+}
+
+/// The file that `#[path = "…"]` names.
+fn path_attribute(module: &ItemMod) -> Option<String> {
+    module.attrs.iter().find_map(|attribute| {
+        let Meta::NameValue(meta) = &attribute.meta else {
+            return None;
+        };
+        match &meta.value {
+            Expr::Lit(value) if meta.path.is_ident("path") => match &value.lit {
+                Lit::Str(text) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,35 @@
+//! Access to the elements of f32 tensors, and how operations cut them into blocks of work.
+
+use candle::backend::BackendStorage as _;
+use candle::{CpuStorage, DType, Layout, Result, Tensor, bail};
+
+/// Rows in one block of work.
+pub(crate) const ROW_BLOCK: usize = 32;
+
+/// Elements in one block of work of an elementwise operation.
+pub(crate) const FLAT_BLOCK: usize = 1 << 14;
+
+/// Whether the one-pass CPU kernels accept this tensor.
+pub(crate) fn is_cpu_f32(x: &Tensor) -> bool {
+    x.device().is_cpu() && x.dtype() == DType::F32
+}
+
+/// Borrows the elements of a contiguous f32 tensor inside the custom operation `op`.
+pub fn as_f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &str) -> Result<&'a [f32]> {
+    let CpuStorage::F32(values) = storage else {
+        bail!("{op} computes in f32, got {:?}", storage.dtype());
+    };
+    let range = layout.contiguous_offsets();
+    match range.and_then(|(start, end)| values.get(start..end)) {
+        Some(values) => Ok(values),
+        None => bail!(
+            "{op} needs a contiguous tensor, got strides {:?}",
+            layout.stride()
+        ),
+    }
+}
+
+/// Copies the elements of an f32 tensor on the CPU, in row-major order.
+pub fn to_f32_vec(tensor: &Tensor) -> Result<Vec<f32>> {
+    tensor.flatten_all()?.to_vec1::<f32>()
+}

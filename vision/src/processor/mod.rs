@@ -1,0 +1,12 @@
+//! Image preprocessing.
+
+mod any_res;
+mod error;
+mod geometry;
+mod image_processor;
+mod size;
+
+pub use any_res::{AnyRes, Tiles};
+pub use error::ProcessError;
+pub use image_processor::ImageProcessor;
+pub use size::{Centre, CropSize, Pad, Size};
