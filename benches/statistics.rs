@@ -56,7 +56,7 @@ impl Raters {
     }
 
     fn statistics(&self, weights: &[f64]) -> Vec<Defined<f64>> {
-        let table = self.cells.drawn(weights);
+        let table = self.cells.weighted_table(weights);
         let squares: Defined<Icc> = icc(&self.rows, table.weights());
         let mut values = vec![
             pearson(&table),

@@ -1,14 +1,14 @@
-//! The mean of values, some of which are absent.
+//! Means of values, some of which are missing.
 
 use super::undefined::{Defined, at_least};
 use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::inference::distribution::f_quantile;
 
-/// The mean of the values that are there, each as often as its case was drawn.
+/// Weighted mean of the present values.
 ///
 /// # Errors
 ///
-/// Without a value.
+/// There is no value.
 pub fn mean(values: &[Option<f64>], weights: &[f64]) -> Defined<f64> {
     let present = values.iter().zip(weights);
     let (sum, n) = present.fold((0.0, 0.0), |(sum, n), (value, weight)| match value {
@@ -19,11 +19,11 @@ pub fn mean(values: &[Option<f64>], weights: &[f64]) -> Defined<f64> {
     Ok(sum / n)
 }
 
-/// The 95 % interval of the mean of independent values, by Student's t (scipy, `stats.t.interval`).
+/// The 95 % interval of the mean of independent values, from Student's t (scipy, `stats.t.interval`).
 ///
 /// # Errors
 ///
-/// With fewer than two values.
+/// There are fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Defined<[f64; 2]> {
     at_least(2, values.len(), "values")?;
     let n = values.len() as f64;
@@ -35,11 +35,11 @@ pub fn mean_interval(values: &[f64]) -> Defined<[f64; 2]> {
     Ok([mean - reach, mean + reach])
 }
 
-/// The mean of what each case of a table counts, by its two ratings; a case may count nothing.
+/// Mean over a table of a function of the two ratings; cases with `None` are left out.
 ///
 /// # Errors
 ///
-/// Without a case that counts.
+/// No case counts.
 pub fn mean_of(table: &ContingencyTable<'_>, of: impl Fn(f64, f64) -> Option<f64>) -> Defined<f64> {
     let entries = table.entries();
     let counted = entries.filter_map(|(a, b, weight)| Some((of(a, b)?, weight)));

@@ -1,21 +1,21 @@
-//! Statistics of agreement, comparison and calibration, on numbers alone: no file, no record, no print.
+//! Statistics of agreement, comparison and calibration, on plain numbers.
 //!
-//! | question | where |
+//! | question | functions and types |
 //! |---|---|
-//! | do two raters give the same scores | [`ContingencyCells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
-//! | do several raters | [`RatingMatrix`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
-//! | do two judges order pairs alike | [`accuracy`] |
-//! | how sure is a number | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
+//! | do two raters agree | [`ContingencyCells`] with [`kappa()`], [`pearson`], [`spearman`], [`kendall`], [`mean_absolute`], [`bias`] |
+//! | do several raters agree | [`RatingMatrix`] with [`alpha()`], [`fleiss()`], [`icc()`], [`icc_one_way()`] |
+//! | how accurate are the orders of a judge | [`accuracy`] |
+//! | how certain is a value | [`Clusters`], [`Bootstrap`], [`Estimate`], [`share_interval`] |
 //! | do two judges differ | [`difference()`], [`mcnemar()`], [`holm()`], [`smallest_detectable`] |
 //! | which model is best | [`Davidson`], [`sign_flip()`] |
-//! | and if all answers were as long as each other | [`Logistic`] |
-//! | what does a score mean on another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
+//! | which model is best at equal length | [`Logistic`] |
+//! | how do scores map to another scale | [`Isotonic`], [`LinearFit`], [`reliability()`] |
 //!
-//! What a statistic cannot say it does not say: every function gives [`Defined`], whose error is the
-//! reason in words, and never a value that is no number, nor a zero in its place.
+//! Every function returns [`Defined`]: a finite value, or the reason why it is undefined. No function returns NaN, or zero
+//! for a missing value.
 //!
-//! Statistics of two or more raters are functions of *weighted* data, in which a case that was drawn
-//! twice weighs two. So a draw of the bootstrap costs one pass over what is there and copies nothing.
+//! Statistics of two or more raters are functions of *weighted* data: a case that is resampled twice has weight two. So a
+//! bootstrap resample costs one pass over the data and copies nothing.
 
 pub mod agreement;
 pub mod inference;

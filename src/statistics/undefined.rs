@@ -1,59 +1,59 @@
-//! Why a statistic has no value.
+//! Reasons for undefined statistics.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A statistic, or why there is none.
+/// A statistic, or the reason why it is undefined.
 pub type Defined<T> = Result<T, Undefined>;
 
-/// Why a statistic is undefined, in words.
+/// Reason why a statistic is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undefined {
-    /// There is too little of something.
-    #[error("{found} {}, at least {needed} are needed", counted(what, *found))]
+    /// There are too few items.
+    #[error("{found} {}, expected at least {needed}", counted(what, *found))]
     TooFew {
-        /// What there is too little of, in the plural.
+        /// Name of the items, in the plural.
         what: &'static str,
-        /// How many there are.
+        /// Number found.
         found: usize,
-        /// How many are needed.
+        /// Number needed.
         needed: usize,
     },
-    /// All ratings of one side are equal: nothing goes up or down with them.
+    /// All ratings of one column are equal.
     #[error("{0} is the same for every case")]
     Constant(RatingColumn),
-    /// All ratings are equal, so that agreement by chance is complete.
-    #[error("all ratings are equal: agreement cannot be told from chance")]
+    /// All ratings are equal, so chance agreement is complete.
+    #[error("all ratings are equal, so agreement is indistinguishable from chance")]
     NoVariation,
     /// A value is infinite or not a number.
     #[error("a value is not a finite number")]
     NotFinite,
-    /// The cases do not differ, as far as the raters tell.
-    #[error("the cases have equal means: there is no variance between them to agree on")]
+    /// The cases have equal mean ratings.
+    #[error("the cases have equal mean ratings, so there is no variance between cases")]
     NoVarianceBetween,
-    /// An estimate that runs away: somebody won against all others, or all are not connected.
+    /// The estimate diverges: a model won all comparisons, or the comparisons are not connected.
     #[error("{0}")]
     Unbounded(&'static str),
-    /// Every draw of the bootstrap gave the same value.
-    #[error("every bootstrap draw gives the same value: these cases do not tell how sure it is")]
+    /// All bootstrap resamples gave the same value.
+    #[error("all bootstrap resamples give the same value, so there is no interval")]
     NoSpread,
-    /// Too many draws of the bootstrap had no value.
-    #[error("defined in {defined} of {draws} bootstrap draws, too few for an interval")]
+    /// Too many bootstrap resamples are undefined.
+    #[error("defined in {defined} of {draws} bootstrap resamples, too few for an interval")]
     Unstable {
-        /// The draws with a value.
+        /// Resamples with a value.
         defined: usize,
-        /// All draws.
+        /// All resamples.
         draws: usize,
     },
 }
 
-/// One of two columns that are compared.
+/// One of two rating columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatingColumn {
-    /// The first.
+    /// The first column.
     First,
-    /// The second.
+    /// The second column.
     Second,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for RatingColumn {
 }
 
 impl Undefined {
-    /// The reason, with the two sides called by their names.
+    /// The reason, with names for the two columns.
     pub fn named(&self, sides: [&str; 2]) -> String {
         let [first, second] = sides;
         match self {
@@ -84,13 +84,13 @@ impl Serialize for Undefined {
     }
 }
 
-/// One of what is named in the plural, where there is one.
+/// Singular or plural form of the item name.
 fn counted(what: &str, found: usize) -> &str {
     let one = what.strip_suffix('s').filter(|_| found == 1);
     one.unwrap_or(what)
 }
 
-/// Fails where there are fewer than `needed`.
+/// Returns an error if there are fewer than `needed` items.
 pub(super) fn at_least(needed: usize, found: usize, what: &'static str) -> Defined<()> {
     if found < needed {
         Err(Undefined::TooFew {
@@ -103,7 +103,7 @@ pub(super) fn at_least(needed: usize, found: usize, what: &'static str) -> Defin
     }
 }
 
-/// A finite number, or the failure to be one.
+/// Returns an error if the value is not finite.
 pub(super) fn finite(value: f64) -> Defined<f64> {
     if value.is_finite() {
         Ok(value)

@@ -261,7 +261,7 @@ fn every_change_is_told_with_its_verdicts_before_and_after() {
         let of: Vec<_> = audit.trials.iter().filter(|t| t.change == change).collect();
         assert!(!of.is_empty(), "{change:?}");
         for trial in of {
-            let (before, after) = trial.both().unwrap();
+            let (before, after) = trial.verdicts().unwrap();
             assert!(
                 before
                     .knowledge
@@ -294,5 +294,5 @@ fn an_audit_is_the_same_when_it_is_made_again() {
 #[test]
 fn a_reading_in_words_is_never_a_number_that_is_none() {
     let none = AuditEstimate::undefined("no pair");
-    assert_eq!(none.words(MeasureUnit::Share), "undefined (no pair)");
+    assert_eq!(none.describe(MeasureUnit::Share), "undefined (no pair)");
 }

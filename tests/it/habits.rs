@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3::analysis::agreement::join;
-use acem3::analysis::audit::{AuditCases, AuditRequest, AuditResult, Probe, Threshold, judge_all};
+use acem3::analysis::agreement::join_labels;
+use acem3::analysis::audit::{
+    AuditCases, AuditRequest, AuditResult, PassSettings, Probe, Threshold, run_passes,
+};
 use acem3::data::cases::{Case, CaseLabels, ImageSource, Response};
 use acem3::data::images::{ImageReader, LoadedImage};
 use acem3::judging::judge::{Judge, PairJob, Unscored};
@@ -228,18 +230,17 @@ pub(crate) fn audit_on(
     let path = Path::new("cases");
     let mut images = ImageReader::new(PathBuf::new(), Limits::default());
     let mut subject = AuditCases::new(path, cases, &mut images, judge).unwrap();
-    let units = join(&subject.verdicts, &subject.verdicts.labels, path).ok();
-    subject.settle(units.as_ref());
+    let units = join_labels(&subject.verdicts, &subject.verdicts.labels, path).ok();
+    subject.join_labels(units.as_ref());
     let plan = subject.plan(&asked);
-    let sat = judge_all(
-        judge,
-        (&subject.pairs, &plan),
-        &mut images,
-        7,
-        &mut |_, _| Ok(()),
-    );
+    let settings = PassSettings {
+        pairs: &subject.pairs,
+        plan: &plan,
+        batch_size: 7,
+    };
+    let results = run_passes(judge, settings, &mut images, &mut |_, _| Ok(())).unwrap();
     subject
-        .audit((&plan, sat.unwrap()), units.as_ref(), &asked)
+        .evaluate(&plan, &results, units.as_ref(), &asked)
         .unwrap()
 }
 

@@ -64,7 +64,7 @@ fn win_rates_at_equal_length_as_statsmodels() {
             torn: false,
         };
         let bootstrap = Bootstrap { draws: 2, seed: 1 };
-        let finding = AuditVerdicts::new(&verdicts, None, bootstrap).find(Probe::Verbosity);
+        let finding = AuditVerdicts::new(&verdicts, None, bootstrap).run_probe(Probe::Verbosity);
         let value = |key: &str| finding.measure(key).unwrap().reading.value.unwrap();
         let effect = value("length_effect");
         let expected = known.coefficients.last().unwrap();

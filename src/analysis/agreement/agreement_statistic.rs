@@ -1,115 +1,110 @@
-//! A statistic with its interval, and the ceiling beside it.
+//! An agreement statistic with its interval and the human ceiling.
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use super::coverage::Coverage;
 use super::statistic::Statistic;
-use crate::analysis::agreement::statistic_group::{SampleSize, StatisticGroup};
+use crate::analysis::agreement::statistic_group::StatisticGroup;
 use crate::statistics::{
     Bootstrap, Defined, Estimate, FEW, IccForm, Undefined, interval, share_interval,
 };
 
-/// What the two sides of a comparison are called when one of them is constant.
+/// Names of the two sides of a comparison in messages.
 pub(super) const SIDES: [&str; 2] = ["the judge's verdict", "the label"];
 
-/// A statistic of judge and labels.
+/// A statistic of judge and labels, with its human ceiling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgreementStatistic {
-    /// Which.
+    /// The statistic.
     pub statistic: Statistic,
-    /// Its value and interval.
+    /// Value and interval.
     pub estimate: Estimate,
-    /// How many labelled cases have a verdict; some statistics are of fewer, as those without ties.
+    /// Number of labelled cases, and of those with a verdict. Some statistics use fewer (without ties).
     pub coverage: Coverage,
     /// The exact interval of an intraclass correlation.
     pub exact: Option<[f64; 2]>,
-    /// The raters among themselves, where several rated the same.
+    /// Inter-rater agreement, if several raters labelled the same cases.
     pub ceiling: Option<HumanCeiling>,
 }
 
-/// The raters among themselves.
+/// Inter-rater agreement by the same statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HumanCeiling {
-    /// The statistic and its interval.
+    /// Value and interval.
     pub estimate: Estimate,
     /// The exact interval of an intraclass correlation.
     pub exact: Option<[f64; 2]>,
 }
 
-/// The figures of a family, with those of the raters beside them.
-pub fn figures(
-    family: &StatisticGroup,
+/// Computes the statistics of a group, with the human ceiling of each.
+pub fn compute_statistics(
+    group: &StatisticGroup,
     ceiling: Option<&StatisticGroup>,
     bootstrap: Bootstrap,
 ) -> Vec<AgreementStatistic> {
-    let own = estimates(family, bootstrap);
-    let raters = ceiling.map(|family| estimates(family, bootstrap));
+    let own = estimates(group, bootstrap);
+    let raters = ceiling.map(|group| estimates(group, bootstrap));
     let mut raters = raters.into_iter().flatten();
     own.into_iter()
-        .zip(&family.statistics)
-        .map(|((estimate, exact), statistic)| AgreementStatistic {
+        .zip(&group.statistics)
+        .map(|(own, statistic)| AgreementStatistic {
             statistic: *statistic,
-            estimate,
+            estimate: own.estimate,
             coverage: Coverage {
-                judged: family.n,
-                labelled: family.labelled,
+                judged: group.n,
+                labelled: group.labelled,
             },
-            exact,
+            exact: own.exact,
             ceiling: raters
                 .next()
-                // Raters less each other are nothing on the mean, whoever they are.
-                .filter(|_| *statistic != Statistic::Bias)
-                .map(|(estimate, exact)| HumanCeiling { estimate, exact }),
+                // The mean signed error between raters is zero by construction.
+                .filter(|_| *statistic != Statistic::Bias),
         })
         .collect()
 }
 
-/// Every statistic of a family with its bootstrap interval and, where there is one, its exact interval.
-fn estimates(family: &StatisticGroup, bootstrap: Bootstrap) -> Vec<(Estimate, Option<[f64; 2]>)> {
-    let values = family.values();
-    let mut draws: Vec<Vec<Defined<f64>>> = vec![Vec::new(); values.len()];
-    // Where there is nothing to draw, nothing is drawn.
+/// Estimates every statistic of a group, with its bootstrap interval and its exact interval if there is one.
+fn estimates(group: &StatisticGroup, bootstrap: Bootstrap) -> Vec<HumanCeiling> {
+    let values = group.values();
+    let mut resamples: Vec<Vec<Defined<f64>>> = vec![Vec::new(); values.len()];
     if values.iter().any(Result::is_ok) {
-        for draw in bootstrap.draw(&family.clusters, |weights| (family.compute)(weights)) {
-            for (all, value) in draws.iter_mut().zip(draw) {
+        for resample in bootstrap.draw(&group.clusters, |weights| (group.compute)(weights)) {
+            for (all, value) in resamples.iter_mut().zip(resample) {
                 all.push(value);
             }
         }
     }
-    let estimate = |((value, draws), (count, statistic)): ((_, _), (&SampleSize, &Statistic))| {
-        let value: Defined<f64> = value;
-        let value = value.and_then(|value| statistic.enough(count.n).map(|()| value));
-        let drawn = value.and_then(|_| interval(draws, &family.clusters));
+    let estimate = |i: usize, value: Defined<f64>, resamples: Vec<Defined<f64>>| {
+        let (count, statistic) = (group.counts.get(i)?, group.statistics.get(i)?);
+        let value = value.and_then(|value| statistic.has_enough_cases(count.n).map(|()| value));
+        let resampled = value.and_then(|_| interval(resamples, &group.clusters));
         let interval = match value {
-            Ok(share) if statistic.is_share() => share_interval(share, drawn, count.images),
-            _ => drawn,
+            Ok(proportion) if statistic.is_share() => {
+                share_interval(proportion, resampled, count.images)
+            }
+            _ => resampled,
         };
-        let exact = statistic.icc().zip(family.squares);
+        let exact = statistic.icc().zip(group.squares);
         let exact =
             exact.and_then(|(form, squares)| squares.of_form(form).ok()?.interval(form).ok());
-        (
-            Estimate {
-                value,
-                interval,
-                n: count.n,
-                clusters: count.images,
-            },
-            exact,
-        )
+        let estimate = Estimate {
+            value,
+            interval,
+            n: count.n,
+            clusters: count.images,
+        };
+        Some(HumanCeiling { estimate, exact })
     };
-    let told = family.counts.iter().zip(&family.statistics);
-    values
-        .into_iter()
-        .zip(draws)
-        .zip(told)
-        .map(estimate)
+    let estimates = values.into_iter().zip(resamples).enumerate();
+    estimates
+        .filter_map(|(i, (value, resamples))| estimate(i, value, resamples))
         .collect()
 }
 
 impl Statistic {
-    /// Whether so many cases tell it: of one, agreement beyond chance is whatever a formula makes of it.
-    fn enough(self, cases: usize) -> Defined<()> {
+    /// Checks the number of cases. One case has a mean, but no chance-corrected agreement or correlation.
+    fn has_enough_cases(self, cases: usize) -> Defined<()> {
         let is_mean = self.is_share() || matches!(self, Self::MeanAbsoluteError | Self::Bias);
         if cases == 1 && !is_mean {
             return Err(Undefined::TooFew {
@@ -136,26 +131,26 @@ impl Statistic {
 }
 
 impl AgreementStatistic {
-    /// Whether it is a share whose interval no draw can tell: of few images, or of none or all.
+    /// Returns true for a proportion without a bootstrap interval: from few images, or 0 or 100 %.
     pub(super) fn is_beyond_draws(&self) -> bool {
         let value = self.estimate.value.ok();
         let value = value.filter(|_| self.statistic.is_share());
         value.is_some_and(|share| self.estimate.clusters < FEW || share <= 0.0 || share >= 1.0)
     }
 
-    /// The share of all labelled cases if those without a verdict were all wrong, and if they were all right;
-    /// `None` where all have one, and for other statistics.
+    /// Bounds of a proportion if all cases without a verdict were wrong, or right. `None` if every case has a
+    /// verdict, and for other statistics.
     pub fn bounds(&self) -> Option<[f64; 2]> {
-        let share = match self.estimate.value {
+        let proportion = match self.estimate.value {
             Ok(value) => value,
             Err(_) if self.coverage.judged == 0 => 0.0,
             Err(_) => return None,
         };
         let bounded = self.statistic.is_bounded() && !self.coverage.is_whole();
-        bounded.then(|| self.coverage.bounds(share))
+        bounded.then(|| self.coverage.bounds(proportion))
     }
 
-    /// Why there is no value, or no interval.
+    /// Why value or interval is undefined.
     pub fn reason(&self) -> Option<String> {
         let estimate = &self.estimate;
         let reason = estimate.value.err().or(estimate.interval.err())?;
@@ -164,7 +159,7 @@ impl AgreementStatistic {
 }
 
 impl HumanCeiling {
-    /// Why there is no value, or no interval.
+    /// Why value or interval is undefined.
     pub fn reason(&self) -> Option<String> {
         let reason = self.estimate.value.err().or(self.estimate.interval.err())?;
         Some(reason.named(["a rater", "the others"]))

@@ -1,82 +1,81 @@
-//! All figures of a judge, by what is scored and by subgroup.
-
-use std::collections::BTreeSet;
+//! Agreement of a judge with labels, by score target and by subgroup.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::statistic::Statistic;
+use super::subgroups::{Subgroup, subgroups};
 use super::units::{LabelledUnits, TargetUnits};
-use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, figures};
+use crate::analysis::agreement::agreement_statistic::{AgreementStatistic, compute_statistics};
 use crate::analysis::agreement::statistic_group::StatisticGroup;
-use crate::analysis::verdicts::{PairVerdict, Verdicts, dimensions, length_bin};
+use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
-/// What is computed.
+/// Settings of [`agreement`].
 #[derive(Clone, Debug, Default)]
 pub struct AgreementConfig {
-    /// The draws.
+    /// Bootstrap settings.
     pub bootstrap: Bootstrap,
-    /// What is looked at; all that is labelled if empty. The first is told in full.
-    pub on: Vec<ScoreTarget>,
-    /// Fields of cases that make subgroups, beside those that data sets tell of.
-    pub by: Vec<String>,
+    /// The score targets; all labelled ones if empty. The first gets a full table.
+    pub targets: Vec<ScoreTarget>,
+    /// Case fields that make subgroups, in addition to the known fields of data sets.
+    pub group_by: Vec<String>,
 }
 
-/// The figures on one target.
+/// Agreement on one score target.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetAgreement {
-    /// What is scored.
+    /// The score target.
     pub target: ScoreTarget,
-    /// The figures.
+    /// The statistics.
     pub figures: Vec<AgreementStatistic>,
 }
 
-/// The figures of a subgroup on the first target.
+/// Agreement within a subgroup, on the first target.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubgroupAgreement {
-    /// What makes the subgroups.
+    /// Field of the subgroups.
     pub by: String,
-    /// What all cases of this one have in common.
+    /// Value of the field in this subgroup.
     pub value: String,
-    /// The figures.
+    /// The statistics.
     pub figures: Vec<AgreementStatistic>,
 }
 
-/// How far a judge agrees with labels.
+/// Agreement of a judge with labels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
-    /// The judge's name.
+    /// Name of the judge.
     pub name: String,
-    /// Its hash, as records have it.
+    /// Hash of the judge, as in records.
     pub judge: String,
-    /// Its records.
+    /// File of the records.
     pub records: String,
-    /// Pairs in the records.
+    /// Number of pairs in the records.
     pub pairs: usize,
-    /// Those without a score.
+    /// Number of pairs without a score.
     pub unscored: usize,
-    /// The label file; `None` where the records' own labels were taken.
+    /// File of the labels; `None` for the labels of the records.
     pub labels: Option<String>,
     /// The raters.
     pub raters: Vec<String>,
-    /// Labels that are about cases of the records.
+    /// Number of labels about cases of the records.
     pub joined: usize,
-    /// Labels that are not.
+    /// Number of other labels.
     pub unmatched: usize,
-    /// Draws of the bootstrap.
+    /// Number of bootstrap resamples.
     pub draws: usize,
-    /// Its seed.
+    /// Seed of the bootstrap.
     pub seed: u64,
-    /// By what is scored.
+    /// Agreement on each target.
     pub sections: Vec<TargetAgreement>,
-    /// By subgroup, on the first section's target.
+    /// Agreement within each subgroup, on the first target.
     pub groups: Vec<SubgroupAgreement>,
 }
 
 impl TargetAgreement {
-    /// A figure by its name.
+    /// Finds a statistic.
     pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
         self.figures
             .iter()
@@ -85,7 +84,7 @@ impl TargetAgreement {
 }
 
 impl SubgroupAgreement {
-    /// A figure by its name.
+    /// Finds a statistic.
     pub fn figure(&self, statistic: Statistic) -> Option<&AgreementStatistic> {
         self.figures
             .iter()
@@ -93,36 +92,35 @@ impl SubgroupAgreement {
     }
 }
 
-/// Computes all figures.
+/// Computes the agreement of a judge with labels.
 ///
 /// # Errors
 ///
-/// If nothing is labelled on a target asked for, or no case has a field asked for.
+/// If a requested target has no labels, or no case has a requested field.
 pub fn agreement(
     verdicts: &Verdicts,
     units: &LabelledUnits,
     labels: Option<String>,
-    plan: &AgreementConfig,
+    config: &AgreementConfig,
 ) -> Result<Agreement> {
-    let targets = targets(units, &plan.on)?;
-    let several = StatisticsBuilder {
+    let targets = select_targets(units, &config.targets)?;
+    let builder = StatisticsBuilder {
         verdicts: &verdicts.pairs,
         raters: units.raters.len(),
-        bootstrap: plan.bootstrap,
+        bootstrap: config.bootstrap,
     };
-    let all = |_: usize, _: Option<usize>| true;
     let mut sections = Vec::new();
     for (target, of) in &targets {
         sections.push(TargetAgreement {
             target: *target,
-            figures: several.figures(of, &all),
+            figures: builder.figures(of, None),
         });
     }
     let mut groups = Vec::new();
     if let Some((_, of)) = targets.first() {
-        for Subgroup { by, value, within } in subgroups(&verdicts.pairs, &plan.by)? {
-            let within = |v: usize, side: Option<usize>| within(&verdicts.pairs, v, side);
-            let figures = several.figures(of, &within);
+        for group in subgroups(&verdicts.pairs, &config.group_by)? {
+            let figures = builder.figures(of, Some(&group));
+            let Subgroup { by, value, .. } = group;
             groups.push(SubgroupAgreement { by, value, figures });
         }
     }
@@ -142,23 +140,23 @@ pub fn agreement(
         raters: units.raters.clone(),
         joined: units.joined,
         unmatched: units.unmatched,
-        draws: plan.bootstrap.draws,
-        seed: plan.bootstrap.seed,
+        draws: config.bootstrap.draws,
+        seed: config.bootstrap.seed,
         sections,
         groups,
     })
 }
 
-/// What is labelled and asked for.
-fn targets<'a>(
+/// The requested targets with their labelled units.
+fn select_targets<'a>(
     units: &'a LabelledUnits,
-    on: &[ScoreTarget],
+    requested: &[ScoreTarget],
 ) -> Result<Vec<(ScoreTarget, &'a TargetUnits)>> {
-    if on.is_empty() {
+    if requested.is_empty() {
         return Ok(units.targets.iter().map(|(t, of)| (*t, of)).collect());
     }
     let mut found = Vec::new();
-    for target in on {
+    for target in requested {
         let Some(of) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
@@ -172,80 +170,7 @@ fn targets<'a>(
     Ok(found)
 }
 
-/// Whether a unit, by its verdict and the response of it, is in a subgroup.
-type SubgroupFilter = Box<dyn Fn(&[PairVerdict], usize, Option<usize>) -> bool>;
-
-/// A subgroup: what makes it, its value, and what is in it.
-struct Subgroup {
-    by: String,
-    value: String,
-    within: SubgroupFilter,
-}
-
-/// All subgroups.
-fn subgroups(verdicts: &[PairVerdict], by: &[String]) -> Result<Vec<Subgroup>> {
-    let mut all = Vec::new();
-    let mut fields = dimensions(verdicts);
-    for field in by {
-        if !verdicts.iter().any(|v| v.field(field).is_some()) {
-            let mut known: Vec<&str> = verdicts
-                .iter()
-                .flat_map(|v| v.meta.keys())
-                .map(String::as_str)
-                .collect();
-            known.sort_unstable();
-            known.dedup();
-            bail!(
-                "--by {field}: no case has this field in `meta`\nhint: there are {}",
-                known.join(", ")
-            );
-        }
-        if !fields.iter().any(|(_, known)| known == field) {
-            fields.push((field.clone(), field.clone()));
-        }
-    }
-    for (name, field) in fields {
-        let mut values: BTreeSet<String> = BTreeSet::new();
-        values.extend(verdicts.iter().filter_map(|v| v.field(&field)));
-        for value in values {
-            let (field, wanted) = (field.clone(), value.clone());
-            let within: SubgroupFilter = Box::new(move |verdicts, v, _| {
-                verdicts.get(v).and_then(|v| v.field(&field)).as_deref() == Some(&wanted)
-            });
-            all.push(Subgroup {
-                by: name.clone(),
-                value,
-                within,
-            });
-        }
-    }
-    // A pair is as long as its longer answer.
-    let length = |verdict: &PairVerdict, side: Option<usize>| {
-        let [a, b] = verdict.words;
-        length_bin(side.map_or(a.max(b), |side| verdict.words[side]))
-    };
-    let mut bins: Vec<_> = verdicts
-        .iter()
-        .flat_map(|v| [length(v, None), length(v, Some(0)), length(v, Some(1))])
-        .collect();
-    bins.sort_unstable();
-    bins.dedup();
-    for bin in bins {
-        let within: SubgroupFilter = Box::new(move |verdicts, v, side| {
-            verdicts
-                .get(v)
-                .is_some_and(|verdict| length(verdict, side) == bin)
-        });
-        all.push(Subgroup {
-            by: "answer length".to_owned(),
-            value: bin.1.to_owned(),
-            within,
-        });
-    }
-    Ok(all)
-}
-
-/// How figures are made of units.
+/// Computes statistics of units.
 struct StatisticsBuilder<'a> {
     verdicts: &'a [PairVerdict],
     raters: usize,
@@ -253,61 +178,45 @@ struct StatisticsBuilder<'a> {
 }
 
 impl StatisticsBuilder<'_> {
-    fn figures(
-        &self,
-        of: &TargetUnits,
-        within: &dyn Fn(usize, Option<usize>) -> bool,
-    ) -> Vec<AgreementStatistic> {
-        let pairs: Vec<_> = of
-            .pairs
-            .iter()
-            .filter(|u| within(u.verdict, None))
+    /// The statistics of all units, or of those in a subgroup.
+    fn figures(&self, units: &TargetUnits, group: Option<&Subgroup>) -> Vec<AgreementStatistic> {
+        let is_included = |verdict: usize, side: Option<usize>| {
+            let verdict = self.verdicts.get(verdict);
+            group.is_none_or(|group| verdict.is_some_and(|v| group.contains(v, side)))
+        };
+        let pairs = units.pairs.iter().filter(|u| is_included(u.verdict, None));
+        let pairs: Vec<_> = pairs.collect();
+        let triples = units.triples.iter();
+        let triples: Vec<_> = triples.filter(|u| is_included(u.verdict, None)).collect();
+        let responses = units.responses.iter();
+        let responses: Vec<_> = responses
+            .filter(|u| is_included(u.verdict, Some(u.side)))
             .collect();
-        let triples: Vec<_> = of
-            .triples
-            .iter()
-            .filter(|u| within(u.verdict, None))
-            .collect();
-        let responses = of
-            .responses
-            .iter()
-            .filter(|u| within(u.verdict, Some(u.side)));
-        let responses: Vec<_> = responses.collect();
         let (verdicts, raters) = (self.verdicts, self.raters);
-        let mut found = Vec::new();
+        let mut statistics = Vec::new();
         if !pairs.is_empty() {
             let ceiling = StatisticGroup::raters_orders(&pairs, verdicts, raters);
-            self.add(
-                &mut found,
-                &StatisticGroup::orders(&pairs, verdicts),
-                Some(ceiling),
-            );
+            let group = StatisticGroup::orders(&pairs, verdicts);
+            statistics.extend(self.compute(&group, Some(&ceiling)));
         }
         if !triples.is_empty() {
-            self.add(
-                &mut found,
-                &StatisticGroup::triples(&triples, verdicts),
-                None,
-            );
+            let group = StatisticGroup::triples(&triples, verdicts);
+            statistics.extend(self.compute(&group, None));
         }
         if !responses.is_empty() {
             let ceiling = StatisticGroup::raters_scores(&responses, verdicts, raters);
-            self.add(
-                &mut found,
-                &StatisticGroup::scores(&responses, verdicts),
-                Some(ceiling),
-            );
+            let group = StatisticGroup::scores(&responses, verdicts);
+            statistics.extend(self.compute(&group, Some(&ceiling)));
         }
-        found
+        statistics
     }
 
-    fn add(
+    fn compute(
         &self,
-        found: &mut Vec<AgreementStatistic>,
-        family: &StatisticGroup,
-        ceiling: Option<StatisticGroup>,
-    ) {
+        group: &StatisticGroup,
+        ceiling: Option<&StatisticGroup>,
+    ) -> Vec<AgreementStatistic> {
         let ceiling = ceiling.filter(|ceiling| ceiling.n > 0);
-        found.extend(figures(family, ceiling.as_ref(), self.bootstrap));
+        compute_statistics(group, ceiling, self.bootstrap)
     }
 }

@@ -1,62 +1,64 @@
-//! What raters say of cases, equal opinions being held once.
+//! Ratings of cases, with equal ones stored once.
 
 use std::collections::HashMap;
 
-/// What raters say of one case.
+/// The ratings of one case.
 #[derive(Clone, Debug)]
 pub(super) struct CaseRatings {
-    /// Each rater, and what they say.
+    /// Each rater with the rating.
     pub(super) by: Vec<(u32, f64)>,
-    /// For each of them, what the others say together.
+    /// For each of these raters, the consensus of the others.
     pub(super) others: Vec<Option<f64>>,
 }
 
-/// Opinions on cases. Scores and orders are few, so that thousands of cases have some hundred opinions.
+/// Ratings of many cases. Scores and orders have few values, so thousands of cases have some hundred
+/// distinct ratings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DistinctRatings {
-    /// The distinct ones.
+    /// The distinct ratings.
     pub(super) distinct: Vec<CaseRatings>,
-    /// The opinion on each case, as a place among them.
-    of: Vec<u32>,
+    /// The index of the ratings of each case.
+    indices: Vec<u32>,
 }
 
 impl DistinctRatings {
+    /// Collects the ratings of cases.
     pub(super) fn new(all: impl Iterator<Item = CaseRatings>) -> Self {
-        let mut places: HashMap<Vec<u64>, u32> = HashMap::new();
-        let mut opinions = Self::default();
-        for opinion in all {
-            let next = places.len() as u32;
-            let place = *places.entry(opinion.key()).or_insert(next);
-            if place == next {
-                opinions.distinct.push(opinion);
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        let mut ratings = Self::default();
+        for one in all {
+            let next = known.len() as u32;
+            let index = *known.entry(one.key()).or_insert(next);
+            if index == next {
+                ratings.distinct.push(one);
             }
-            opinions.of.push(place);
+            ratings.indices.push(index);
         }
-        opinions
+        ratings
     }
 
-    /// How many cases there are.
+    /// Number of cases.
     pub(super) fn len(&self) -> usize {
-        self.of.len()
+        self.indices.len()
     }
 
-    /// The opinion on a case, as a place among the distinct ones.
-    pub(super) fn of(&self, case: usize) -> usize {
-        self.of[case] as usize
+    /// The index of the ratings of a case.
+    pub(super) fn index_of(&self, case: usize) -> usize {
+        self.indices[case] as usize
     }
 
-    /// The weight of each distinct opinion, from that of each case.
+    /// The weight of each distinct rating: the sum of the weights of its cases.
     pub(super) fn weights(&self, cases: &[f64]) -> Vec<f64> {
         let mut weights = vec![0.0; self.distinct.len()];
-        for (place, weight) in self.of.iter().zip(cases) {
-            weights[*place as usize] += weight;
+        for (index, weight) in self.indices.iter().zip(cases) {
+            weights[*index as usize] += weight;
         }
         weights
     }
 }
 
 impl CaseRatings {
-    /// Equal for equal opinions.
+    /// Equal for equal ratings.
     fn key(&self) -> Vec<u64> {
         let own = self
             .by

@@ -1,34 +1,34 @@
-//! How many labelled cases have a verdict, and what those without one could change.
+//! Coverage: the proportion of labelled cases with a verdict, and the bounds it puts on a statistic.
 
 use super::statistic::Statistic;
 
-/// How many labelled cases have a verdict.
+/// Number of labelled cases, and of those with a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// Labelled cases with a verdict.
+    /// Number of labelled cases with a verdict.
     pub judged: usize,
-    /// Labelled cases.
+    /// Number of labelled cases.
     pub labelled: usize,
 }
 
 impl Coverage {
-    /// The part that has a verdict, 0 to 1.
+    /// Proportion of labelled cases with a verdict, 0 to 1.
     pub fn share(self) -> f64 {
         self.judged as f64 / self.labelled.max(1) as f64
     }
 
-    /// Whether every labelled case has a verdict.
+    /// Returns true if every labelled case has a verdict.
     pub fn is_whole(self) -> bool {
         self.judged == self.labelled
     }
 
-    /// The definition, with its numbers; `cases` is what they are called.
+    /// Describes the coverage; `cases` names the cases.
     pub fn told(self, cases: &str) -> String {
         format!("{} of {} labelled {cases}", self.judged, self.labelled)
     }
 
-    /// A share of the cases with a verdict, as it would be of all labelled ones if those without were all wrong,
-    /// and if they were all right (the bounds of Manski, 1989).
+    /// Bounds of a proportion over all labelled cases, given the proportion over those with a verdict: the
+    /// cases without a verdict are all wrong, or all right (Manski, 1989).
     pub fn bounds(self, share: f64) -> [f64; 2] {
         let (right, all) = (share * self.judged as f64, self.labelled.max(1) as f64);
         let missing = (self.labelled - self.judged.min(self.labelled)) as f64;
@@ -37,7 +37,7 @@ impl Coverage {
 }
 
 impl Statistic {
-    /// What its cases are called.
+    /// Name of the cases of the statistic.
     pub(super) fn cases(self) -> &'static str {
         match self {
             Self::AccuracyTriple => "triples",
@@ -46,7 +46,7 @@ impl Statistic {
         }
     }
 
-    /// Whether it is a share of all cases with a verdict, to which those without one could add.
+    /// Returns true if the statistic is a proportion of all cases, so that missing verdicts bound it.
     pub(super) fn is_bounded(self) -> bool {
         matches!(self, Self::Accuracy | Self::AccuracyTriple)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_missing_are_all_wrong_or_all_right() {
+    fn bounds_count_missing_verdicts_as_wrong_or_right() {
         let coverage = Coverage {
             judged: 6,
             labelled: 8,

@@ -1,16 +1,17 @@
-//! What no judge need pass: how far people agree with each other.
+//! Human ceiling: inter-rater agreement.
 //!
-//! A statistic of two raters is that of each rater beside the others' consensus, as the judge stands beside
-//! all of them; the mean over the raters, by the number of their ratings. With two raters this is simply the
-//! one beside the other. A statistic of several raters is that of all of them.
+//! For a statistic of two raters, each rater is compared with the consensus of the others, as the judge is
+//! compared with that of all; the ceiling is the mean over raters, weighted by their number of ratings. With
+//! two raters this compares one with the other. A statistic of many raters uses all of them at once.
 
 use std::cmp::Ordering;
 
 use super::statistic::Statistic;
-use super::units::{PairUnit, ResponseUnit, number};
+use super::units::{PairUnit, ResponseUnit, order_as_number};
 use crate::analysis::agreement::case_ratings::{CaseRatings, DistinctRatings};
 use crate::analysis::agreement::statistic_group::{
-    SampleSize, StatisticGroup, clusters, several, several_orders, two_columns, two_orders,
+    SampleSize, StatisticGroup, clusters, order_statistics_many, order_statistics_two,
+    score_statistics_many, score_statistics_two,
 };
 use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
@@ -19,55 +20,56 @@ use crate::statistics::{
     Undefined, bias, mean_absolute,
 };
 
-/// A rater beside the others' consensus, on the opinions that have both.
+/// One rater and the consensus of the others, on the cases that have both.
 struct RaterVsConsensus {
-    /// The places of the opinions.
-    places: Vec<usize>,
+    /// Indices of the distinct ratings.
+    indices: Vec<usize>,
     cells: ContingencyCells,
 }
 
 impl StatisticGroup {
-    /// The raters' orders of pairs.
+    /// The statistics of the raters' pair orders.
     pub(super) fn raters_orders(
         units: &[&PairUnit],
         verdicts: &[PairVerdict],
         raters: usize,
     ) -> Self {
-        let opinion = |unit: &&PairUnit| {
+        let ratings_of = |unit: &&PairUnit| {
             let votes = unit.rated.votes();
-            let others = |(rater, _): &(u32, _)| unit.rated.order(Some(*rater)).map(number);
+            let others =
+                |(rater, _): &(u32, _)| unit.rated.order(Some(*rater)).map(order_as_number);
             CaseRatings {
                 others: votes.iter().map(others).collect(),
                 by: votes
                     .iter()
-                    .map(|(rater, order)| (*rater, number(*order)))
+                    .map(|(rater, order)| (*rater, order_as_number(*order)))
                     .collect(),
             }
         };
-        let all = units.iter().map(|unit| (unit.verdict, opinion(unit)));
-        let (opinions, verdict) = several_raters(all);
-        let found = beside(&opinions, raters);
-        let n = opinions.len();
-        let once = opinions.weights(&vec![1.0; n]);
-        let table = opinions.ratings();
-        let table = table.map(|ratings| ratings.paired().of_cases(&once));
+        let all = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
+        let (ratings, verdict) = with_several_raters(all);
+        let comparisons = rater_vs_consensus(&ratings, raters);
+        let n = ratings.len();
+        let once = ratings.weights(&vec![1.0; n]);
+        let matrix = ratings.matrix();
+        let table = matrix.map(|matrix| matrix.paired().of_cases(&once));
         let clusters = clusters(verdict.into_iter(), verdicts);
         let count = |statistic: &Statistic| match (statistic, &table) {
             (Statistic::AccuracyWithoutTies, _) => {
-                opinions.counted(&clusters, accuracy::without_ties)
+                ratings.counted(&clusters, accuracy::without_ties)
             }
-            (Statistic::AccuracyPreferred, _) => opinions.counted(&clusters, accuracy::preferred),
+            (Statistic::AccuracyPreferred, _) => ratings.counted(&clusters, accuracy::preferred),
             (Statistic::OrderFleiss, Ok(units)) => {
-                opinions.count(&clusters, |opinion| units.is_even(opinion))
+                ratings.count(&clusters, |index| units.is_even(index))
             }
             _ => SampleSize::all(&clusters),
         };
         let counts = Statistic::ORDERS.iter().map(count).collect();
         let compute = move |weights: &[f64]| {
-            let weights = opinions.weights(weights);
-            let mut values = over_raters(&found, &weights, two_orders);
+            let weights = ratings.weights(weights);
+            let mut values = mean_over_raters(&comparisons, &weights, order_statistics_two);
             values.extend(match &table {
-                Ok(units) => several_orders(units, &weights),
+                Ok(units) => order_statistics_many(units, &weights),
                 Err(reason) => [Err(*reason); 3],
             });
             values
@@ -83,38 +85,38 @@ impl StatisticGroup {
         }
     }
 
-    /// The raters' scores of responses.
+    /// The statistics of the raters' response scores.
     pub(super) fn raters_scores(
         units: &[&ResponseUnit],
         verdicts: &[PairVerdict],
         raters: usize,
     ) -> Self {
-        let opinion = |unit: &&ResponseUnit| {
+        let ratings_of = |unit: &&ResponseUnit| {
             let others = |(rater, _): &(u32, f64)| unit.label(Some(*rater));
             CaseRatings {
                 others: unit.ratings.iter().map(others).collect(),
                 by: unit.ratings.clone(),
             }
         };
-        let all = units.iter().map(|unit| (unit.verdict, opinion(unit)));
-        let (opinions, verdict) = several_raters(all);
-        let found = beside(&opinions, raters);
-        let n = opinions.len();
-        let once = opinions.weights(&vec![1.0; n]);
-        let table = opinions
-            .ratings()
-            .map(|ratings| (ratings.paired().of_cases(&once), ratings.complete()));
+        let all = units.iter().map(|unit| (unit.verdict, ratings_of(unit)));
+        let (ratings, verdict) = with_several_raters(all);
+        let comparisons = rater_vs_consensus(&ratings, raters);
+        let n = ratings.len();
+        let once = ratings.weights(&vec![1.0; n]);
+        let table = ratings
+            .matrix()
+            .map(|matrix| (matrix.paired().of_cases(&once), matrix.complete()));
         let clusters = clusters(verdict.into_iter(), verdicts);
         let squares = table
             .as_ref()
             .ok()
             .map(|(units, rows)| RatingMeanSquares::of(units, rows, &once));
         let known = table.as_ref().ok();
-        let even = opinions.count(&clusters, |opinion| {
-            known.is_some_and(|(units, _)| units.is_even(opinion))
+        let even = ratings.count(&clusters, |index| {
+            known.is_some_and(|(units, _)| units.is_even(index))
         });
-        let complete = opinions.count(&clusters, |opinion| {
-            let row = known.and_then(|(_, rows)| rows.get(opinion));
+        let complete = ratings.count(&clusters, |index| {
+            let row = known.and_then(|(_, rows)| rows.get(index));
             row.is_some_and(Option::is_some)
         });
         let count = |statistic: &Statistic| match statistic {
@@ -127,19 +129,19 @@ impl StatisticGroup {
         };
         let counts = Statistic::SCORES.iter().map(count).collect();
         let compute = move |weights: &[f64]| {
-            let weights = opinions.weights(weights);
-            let mut values = over_raters(&found, &weights, |table| {
-                let mut values = two_columns(table);
+            let weights = ratings.weights(weights);
+            let mut values = mean_over_raters(&comparisons, &weights, |table| {
+                let mut values = score_statistics_two(table);
                 values.extend([mean_absolute(table), bias(table)]);
                 values
             });
-            // Those of several raters stand between.
-            let last = values.split_off(values.len() - 2);
+            // The statistics of many raters come before the two errors.
+            let errors = values.split_off(values.len() - 2);
             values.extend(match &table {
-                Ok((units, rows)) => several(units, rows, &weights),
+                Ok((units, rows)) => score_statistics_many(units, rows, &weights),
                 Err(reason) => vec![Err(*reason); 10],
             });
-            values.extend(last);
+            values.extend(errors);
             values
         };
         Self {
@@ -154,83 +156,84 @@ impl StatisticGroup {
     }
 }
 
-/// The opinions of two raters or more, and the verdicts of their cases.
-fn several_raters(
+/// The ratings of cases with at least two raters, and the verdicts of these cases.
+fn with_several_raters(
     all: impl Iterator<Item = (usize, CaseRatings)>,
 ) -> (DistinctRatings, Vec<usize>) {
     let mut verdicts = Vec::new();
     let kept = all
-        .filter(|(_, opinion)| opinion.by.len() > 1)
-        .map(|(verdict, opinion)| {
+        .filter(|(_, ratings)| ratings.by.len() > 1)
+        .map(|(verdict, ratings)| {
             verdicts.push(verdict);
-            opinion
+            ratings
         });
     (DistinctRatings::new(kept), verdicts)
 }
 
 impl DistinctRatings {
-    /// The distinct opinions as ratings.
-    fn ratings(&self) -> Defined<RatingMatrix> {
+    /// The distinct ratings as a matrix.
+    fn matrix(&self) -> Defined<RatingMatrix> {
         RatingMatrix::new(
             self.distinct
                 .iter()
-                .map(|opinion| opinion.by.clone())
+                .map(|ratings| ratings.by.clone())
                 .collect(),
         )
     }
 
-    /// How many cases count in an accuracy for at least one rater.
+    /// The cases that count in an accuracy for at least one rater.
     fn counted(
         &self,
         clusters: &Clusters,
         counts: fn(Ordering, Ordering) -> Option<f64>,
     ) -> SampleSize {
         let order = |value: f64| value.total_cmp(&0.0);
-        self.count(clusters, |opinion| {
-            let opinion = &self.distinct[opinion];
-            let mut pairs = opinion.by.iter().zip(&opinion.others);
+        self.count(clusters, |index| {
+            let ratings = &self.distinct[index];
+            let mut pairs = ratings.by.iter().zip(&ratings.others);
             pairs.any(|((_, own), others)| {
                 others.is_some_and(|others| counts(order(*own), order(others)).is_some())
             })
         })
     }
 
-    /// The cases whose opinion counts, told by its place among the distinct ones.
+    /// The cases whose ratings count; `counts` receives the index of the distinct ratings.
     fn count(&self, clusters: &Clusters, counts: impl Fn(usize) -> bool) -> SampleSize {
-        SampleSize::of(clusters, |case| counts(self.of(case)))
+        SampleSize::counting(clusters, |case| counts(self.index_of(case)))
     }
 }
 
-/// Each rater beside the others.
-fn beside(opinions: &DistinctRatings, raters: usize) -> Vec<RaterVsConsensus> {
-    let of = |rater: u32| {
-        let (mut places, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, opinion) in opinions.distinct.iter().enumerate() {
-            let mut all = opinion.by.iter().zip(&opinion.others);
+/// Compares each rater with the consensus of the others.
+fn rater_vs_consensus(ratings: &DistinctRatings, raters: usize) -> Vec<RaterVsConsensus> {
+    let comparison = |rater: u32| {
+        let (mut indices, mut own, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, ratings) in ratings.distinct.iter().enumerate() {
+            let mut all = ratings.by.iter().zip(&ratings.others);
             if let Some(((_, value), Some(rest))) = all.find(|((by, _), _)| *by == rater) {
-                places.push(place);
+                indices.push(index);
                 own.push(*value);
                 others.push(*rest);
             }
         }
         let cells = ContingencyCells::new(&own, &others).ok()?;
-        Some(RaterVsConsensus { places, cells })
+        Some(RaterVsConsensus { indices, cells })
     };
-    (0..raters as u32).filter_map(of).collect()
+    (0..raters as u32).filter_map(comparison).collect()
 }
 
-/// The mean over raters of each statistic, by the number of their cases; raters for whom it is undefined
-/// are left out, and if it is for all, the last one's reason is told.
-fn over_raters(
-    found: &[RaterVsConsensus],
+/// Mean of each statistic over raters, weighted by their number of cases. Raters for whom it is undefined
+/// are left out; if it is undefined for all, the error is that of the last rater.
+fn mean_over_raters(
+    comparisons: &[RaterVsConsensus],
     weights: &[f64],
-    of: impl Fn(&ContingencyTable<'_>) -> Vec<Defined<f64>>,
+    statistics: impl Fn(&ContingencyTable<'_>) -> Vec<Defined<f64>>,
 ) -> Vec<Defined<f64>> {
     let mut means: Vec<(f64, f64, Option<Undefined>)> = Vec::new();
-    for beside in found {
-        let own: Vec<f64> = beside.places.iter().map(|place| weights[*place]).collect();
+    for comparison in comparisons {
+        let indices = comparison.indices.iter();
+        let own: Vec<f64> = indices.map(|index| weights[*index]).collect();
         let cases: f64 = own.iter().sum();
-        let values = of(&beside.cells.drawn(&own));
+        let values = statistics(&comparison.cells.weighted_table(&own));
         means.resize(values.len(), (0.0, 0.0, None));
         for (value, (sum, n, reason)) in values.into_iter().zip(&mut means) {
             match value {

@@ -1,5 +1,6 @@
-//! Two judges on the same cases: which agrees better with people, if either.
+//! Compares the agreement of two judges with labels, on the same cases.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use anyhow::{Result, bail};
@@ -14,7 +15,7 @@ use crate::statistics::{
     Bootstrap, Defined, McNemar, holm, interval, mcnemar, smallest_detectable, two_sided,
 };
 
-/// The statistics that two judges are compared by.
+/// The statistics that are compared.
 const COMPARED: [Statistic; 10] = [
     Statistic::Accuracy,
     Statistic::AccuracyWithoutTies,
@@ -28,61 +29,61 @@ const COMPARED: [Statistic; 10] = [
     Statistic::MeanAbsoluteError,
 ];
 
-/// Two judges compared.
+/// Comparison of two judges.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgeComparison {
-    /// The first judge's name.
+    /// Name of the first judge.
     pub first: String,
-    /// The second judge's name.
+    /// Name of the second judge.
     pub second: String,
-    /// The second judge's records.
+    /// Records of the second judge.
     pub records: String,
-    /// What is scored.
+    /// The score target.
     pub target: ScoreTarget,
-    /// Pairs that both judged and that are labelled.
+    /// Number of labelled pairs that both judged.
     pub pairs: usize,
-    /// Responses that both judged and that are labelled.
+    /// Number of labelled responses that both judged.
     pub responses: usize,
-    /// The differences.
+    /// The statistics of both, with their differences.
     pub differences: Vec<StatisticComparison>,
-    /// McNemar's test of whose order is the label's.
+    /// McNemar's test of the pairwise accuracy.
     pub mcnemar: McNemar,
 }
 
-/// One statistic of both judges.
+/// A statistic of both judges and its difference.
 #[derive(Clone, Debug, Serialize)]
 pub struct StatisticComparison {
-    /// Which.
+    /// The statistic.
     pub statistic: Statistic,
-    /// The cases.
+    /// Number of cases.
     pub n: usize,
-    /// The first judge's.
+    /// Value of the first judge.
     pub first: Option<f64>,
-    /// The second judge's.
+    /// Value of the second judge.
     pub second: Option<f64>,
-    /// The first's less the second's.
+    /// First minus second.
     pub difference: Option<f64>,
-    /// Its 95 % interval, by a bootstrap that draws the same images for both.
+    /// 95 % interval of the difference, by a bootstrap that resamples the same images for both.
     pub interval: Option<[f64; 2]>,
-    /// The two-sided p-value of that bootstrap.
+    /// Two-sided p-value of that bootstrap.
     pub p: Option<f64>,
-    /// After Holm's correction for all statistics here.
+    /// The p-value after Holm's correction over all statistics of the comparison.
     pub p_holm: Option<f64>,
-    /// The smallest true difference that so many cases would have shown four times out of five.
+    /// Minimum detectable effect: the smallest true difference found with 80 % power.
     pub smallest_detectable: Option<f64>,
-    /// Why something is absent.
+    /// Why a value is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
 
-/// Compares two judges on what both judged.
+/// Compares two judges on the labelled cases that both judged; `units` are those of the first.
 ///
 /// # Errors
 ///
-/// If there is nothing of that kind.
-pub fn compare(
-    (verdicts, units): (&Verdicts, &TargetUnits),
-    other: &Verdicts,
+/// If there is no such case.
+pub fn compare_judges(
+    [verdicts, other]: [&Verdicts; 2],
+    units: &TargetUnits,
     target: ScoreTarget,
     bootstrap: Bootstrap,
 ) -> Result<JudgeComparison> {
@@ -133,7 +134,7 @@ pub fn compare(
             other.path.display()
         );
     }
-    let families = [0, 1].map(|judge| {
+    let groups = [0, 1].map(|judge| {
         let pairs: Vec<_> = pairs.iter().map(|p| &p[judge]).collect();
         let responses: Vec<_> = responses.iter().map(|r| &r[judge]).collect();
         let verdicts = &verdicts.pairs;
@@ -142,10 +143,10 @@ pub fn compare(
             StatisticGroup::scores(&responses, verdicts),
         ]
     });
-    let [[a, c], [b, d]] = &families;
+    let [[a, c], [b, d]] = &groups;
     let mut differences = differences(a, b, bootstrap);
     differences.extend(self::differences(c, d, bootstrap));
-    correct(&mut differences);
+    holm_correct(&mut differences);
     let right = |unit: &PairUnit| unit.judge == unit.rated.order(None);
     Ok(JudgeComparison {
         first: verdicts.name.clone(),
@@ -159,8 +160,8 @@ pub fn compare(
     })
 }
 
-/// Holm's correction of all p-values there are.
-fn correct(differences: &mut [StatisticComparison]) {
+/// Applies Holm's correction to all p-values.
+fn holm_correct(differences: &mut [StatisticComparison]) {
     let p: Vec<f64> = differences.iter().filter_map(|d| d.p).collect();
     let with_p = differences.iter_mut().filter(|d| d.p.is_some());
     for (difference, p) in with_p.zip(holm(&p)) {
@@ -168,13 +169,13 @@ fn correct(differences: &mut [StatisticComparison]) {
     }
 }
 
-/// The differences of two families of the same cases, drawn together.
+/// Compares two groups of statistics of the same cases, resampled together.
 fn differences(
     first: &StatisticGroup,
     second: &StatisticGroup,
     bootstrap: Bootstrap,
 ) -> Vec<StatisticComparison> {
-    let draws = bootstrap.draw(&first.clusters, |weights| {
+    let resamples = bootstrap.draw(&first.clusters, |weights| {
         let (a, b) = ((first.compute)(weights), (second.compute)(weights));
         a.into_iter()
             .zip(b)
@@ -184,28 +185,28 @@ fn differences(
     let values = first.values().into_iter().zip(second.values()).enumerate();
     let compared = values.filter_map(|(i, (a, b))| {
         let statistic = *first.statistics.get(i)?;
-        let own: Vec<Defined<f64>> = draws
+        let resampled: Vec<Defined<f64>> = resamples
             .iter()
-            .filter_map(|draw| draw.get(i).copied())
+            .filter_map(|resample| resample.get(i).copied())
             .collect();
-        let present: Vec<f64> = own.iter().copied().filter_map(Result::ok).collect();
+        let present: Vec<f64> = resampled.iter().copied().filter_map(Result::ok).collect();
         let difference = a.and_then(|a| Ok(a - b?));
-        let ends = difference.and_then(|_| {
+        let bounds = difference.and_then(|_| {
             first.clusters.enough()?;
-            interval(own, &first.clusters)
+            interval(resampled, &first.clusters)
         });
-        let reason = difference.err().or(ends.err());
+        let reason = difference.err().or(bounds.err());
         Some(StatisticComparison {
             statistic,
-            // The least of both: without ties, each judge has its own pairs.
+            // The smaller one: without ties, the judges have different pairs.
             n: first.counts[i].n.min(second.counts[i].n),
             first: a.ok(),
             second: b.ok(),
             difference: difference.ok(),
-            interval: ends.ok(),
-            p: ends.ok().map(|_| two_sided(&present)),
+            interval: bounds.ok(),
+            p: bounds.ok().map(|_| two_sided(&present)),
             p_holm: None,
-            smallest_detectable: ends.and_then(|_| smallest_detectable(&present)).ok(),
+            smallest_detectable: bounds.and_then(|_| smallest_detectable(&present)).ok(),
             undefined: reason.map(|r| r.named(["a judge's verdict", "the label"])),
         })
     });
@@ -214,7 +215,7 @@ fn differences(
         .collect()
 }
 
-/// The other judge's scores on one target, by case and model.
+/// Scores of the second judge on one target, by case and model.
 struct SecondJudgeScores<'a> {
     target: ScoreTarget,
     pairs: HashMap<(&'a str, [&'a str; 2]), &'a PairVerdict>,
@@ -229,7 +230,7 @@ impl<'a> SecondJudgeScores<'a> {
             let Some(scores) = verdict.scores.as_ref().and_then(|s| s.get(&target)) else {
                 continue;
             };
-            pairs.insert((verdict.case.as_str(), names(verdict)), verdict);
+            pairs.insert((verdict.case.as_str(), sorted_models(verdict)), verdict);
             for (model, score) in verdict.pair.iter().zip(scores) {
                 let (sum, n) = responses.entry((&verdict.case, model)).or_default();
                 (*sum, *n) = (*sum + score, *n + 1.0);
@@ -242,25 +243,30 @@ impl<'a> SecondJudgeScores<'a> {
         }
     }
 
-    /// The order of a pair, in the order in which the first judge's record names the models.
-    fn order(&self, of: &PairVerdict) -> Option<std::cmp::Ordering> {
-        let verdict = self.pairs.get(&(of.case.as_str(), names(of)))?;
+    /// The second judge's order of a pair, with the models as in the first judge's verdict.
+    fn order(&self, first: &PairVerdict) -> Option<Ordering> {
+        let verdict = self
+            .pairs
+            .get(&(first.case.as_str(), sorted_models(first)))?;
         let order = verdict.order(self.target)?;
-        Some(if verdict.pair == of.pair {
+        Some(if verdict.pair == first.pair {
             order
         } else {
             order.reverse()
         })
     }
 
-    fn mean(&self, of: &PairVerdict, side: usize) -> Option<f64> {
-        let model = of.pair.get(side)?;
-        let (sum, n) = self.responses.get(&(of.case.as_str(), model.as_str()))?;
+    /// The second judge's mean score of a response.
+    fn mean(&self, first: &PairVerdict, side: usize) -> Option<f64> {
+        let model = first.pair.get(side)?;
+        let key = (first.case.as_str(), model.as_str());
+        let (sum, n) = self.responses.get(&key)?;
         Some(sum / n)
     }
 }
 
-fn names(verdict: &PairVerdict) -> [&str; 2] {
+/// The models of a pair in alphabetical order.
+fn sorted_models(verdict: &PairVerdict) -> [&str; 2] {
     let mut names = verdict.pair.each_ref().map(String::as_str);
     names.sort_unstable();
     names

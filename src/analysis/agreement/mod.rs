@@ -1,9 +1,8 @@
-//! Whether a judge can be trusted: its verdicts beside what people said, and people beside each other.
+//! Agreement between a judge and human labels, and among raters.
 //!
-//! Labels are joined to verdicts ([`LabelledUnits`]); what is compared is a [`StatisticGroup`] of statistics over the same
-//! cases, of which every draw of the bootstrap computes all. Orders of pairs, triples of responses and
-//! scores of single responses are three families; the raters among themselves have the same, which is the
-//! ceiling that no judge need pass.
+//! Labels are joined to verdicts ([`LabelledUnits`]). A [`StatisticGroup`] holds statistics of the same cases,
+//! which each bootstrap resample computes together: those of pair orders, of triples and of response scores.
+//! The human ceiling ([`HumanCeiling`]) is the same statistic among raters.
 
 mod agreement_statistic;
 mod by_target;
@@ -17,20 +16,23 @@ mod join;
 mod judge_comparison;
 mod statistic;
 mod statistic_group;
+mod subgroups;
 mod tables;
+mod triples;
 mod units;
+mod verdict_index;
 
 pub use crate::analysis::agreement::agreement_statistic::{
-    AgreementStatistic, HumanCeiling, figures,
+    AgreementStatistic, HumanCeiling, compute_statistics,
 };
 pub use crate::analysis::agreement::by_target::{
     Agreement, AgreementConfig, SubgroupAgreement, TargetAgreement, agreement,
 };
 pub use crate::analysis::agreement::judge_comparison::{
-    JudgeComparison, StatisticComparison, compare,
+    JudgeComparison, StatisticComparison, compare_judges,
 };
 pub use crate::analysis::agreement::statistic_group::StatisticGroup;
 pub use coverage::Coverage;
-pub use join::join;
+pub use join::join_labels;
 pub use statistic::Statistic;
 pub use units::{LabelledUnits, PairRatings, PairUnit, ResponseUnit, TargetUnits, TripleUnit};

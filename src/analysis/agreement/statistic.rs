@@ -1,4 +1,4 @@
-//! The statistics of agreement by name.
+//! Names of the agreement statistics.
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ use crate::support::terminal::number::two_decimals;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
-    /// Pairs whose order is the label's, ties being an order: `accuracy_2-tuple`.
+    /// Proportion of pairs with the order of the label; a tie is an order (`accuracy_2-tuple`).
     Accuracy,
-    /// The same of the pairs that neither side calls a tie.
+    /// Accuracy over the pairs that neither judge nor label ties.
     AccuracyWithoutTies,
-    /// Of the pairs with a better response, those where the judge prefers it; its tie is half a hit.
+    /// Proportion of pairs with a better response that the judge prefers; a tie of the judge counts ½.
     AccuracyPreferred,
-    /// Triples of responses whose three orders are all the label's.
+    /// Proportion of triples whose three orders are all those of the label.
     AccuracyTriple,
     /// Cohen's kappa of the three orders.
     OrderKappa,
@@ -26,9 +26,9 @@ pub enum Statistic {
     OrderAlphaOrdinal,
     /// Cohen's kappa of scores.
     Kappa,
-    /// Cohen's kappa of scores, disagreement weighing by distance.
+    /// Cohen's kappa of scores with linear weights.
     KappaLinear,
-    /// Cohen's kappa of scores, disagreement weighing by squared distance.
+    /// Cohen's kappa of scores with quadratic weights.
     KappaQuadratic,
     /// Fleiss' kappa of scores.
     Fleiss,
@@ -62,14 +62,14 @@ pub enum Statistic {
     Spearman,
     /// Kendall's tau-b of scores.
     Kendall,
-    /// The mean absolute error of scores, in points.
+    /// Mean absolute error of scores, in points.
     MeanAbsoluteError,
-    /// The mean of judge less label, in points.
+    /// Mean signed error (judge − label), in points.
     Bias,
 }
 
 impl Statistic {
-    /// Those of orders of pairs.
+    /// The statistics of pair orders.
     pub const ORDERS: [Self; 7] = [
         Self::Accuracy,
         Self::AccuracyWithoutTies,
@@ -79,7 +79,7 @@ impl Statistic {
         Self::OrderAlphaNominal,
         Self::OrderAlphaOrdinal,
     ];
-    /// Those of scores of responses.
+    /// The statistics of response scores.
     pub const SCORES: [Self; 18] = [
         Self::Pearson,
         Self::Spearman,
@@ -101,14 +101,13 @@ impl Statistic {
         Self::Bias,
     ];
 
-    /// Its name in files.
+    /// Name in files.
     pub fn key(self) -> String {
-        // A unit variant is written as its name.
         let value = serde_json::to_value(self).unwrap_or_default();
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Its name where no other stands above it.
+    /// Name outside of tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::AccuracyWithoutTies => "accuracy without ties",
@@ -125,7 +124,7 @@ impl Statistic {
         }
     }
 
-    /// Its name in tables, where those of a kind follow each other.
+    /// Name in tables; indented if it continues the row above.
     pub fn name(self) -> &'static str {
         match self {
             Self::Accuracy => "pairwise accuracy (2-tuple)",
@@ -157,7 +156,7 @@ impl Statistic {
         }
     }
 
-    /// Whether it is a part of a whole, told in percent.
+    /// Returns true for proportions, which are printed in percent.
     pub fn is_share(self) -> bool {
         matches!(
             self,
@@ -168,7 +167,7 @@ impl Statistic {
         )
     }
 
-    /// A value of it, as tables show it.
+    /// Formats a value for tables.
     pub fn shown(self, value: f64) -> String {
         if self.is_share() {
             format!("{:.1} %", 100.0 * value)

@@ -1,9 +1,9 @@
-//! Statistics that are computed together, of the same cases.
+//! Statistics that are computed together on the same cases.
 
 use std::cmp::Ordering;
 
 use super::statistic::Statistic;
-use super::units::{PairUnit, ResponseUnit, TripleUnit, number};
+use super::units::{PairUnit, ResponseUnit, TripleUnit, order_as_number};
 use crate::analysis::verdicts::PairVerdict;
 use crate::statistics::agreement::accuracy;
 use crate::statistics::{
@@ -12,32 +12,32 @@ use crate::statistics::{
     mean_of, pearson, spearman,
 };
 
-/// What is computed of the cases, each as often as it was drawn: one value for each statistic.
+/// Computes one value per statistic from the weight of each case.
 type StatisticsFn = Box<dyn Fn(&[f64]) -> Vec<Defined<f64>> + Send + Sync>;
 
 /// Statistics of the same cases.
 pub struct StatisticGroup {
-    /// Their names.
+    /// The statistics.
     pub statistics: Vec<Statistic>,
-    /// What each is of: all cases with a verdict, or fewer.
+    /// Sample size of each statistic: all cases with a verdict, or fewer.
     pub counts: Vec<SampleSize>,
-    /// The cases with a verdict.
+    /// Number of cases with a verdict.
     pub n: usize,
-    /// All that are labelled.
+    /// Number of labelled cases.
     pub labelled: usize,
-    /// Which of them belong together.
+    /// Bootstrap clusters of the cases with a verdict.
     pub clusters: Clusters,
-    /// The mean squares of the scores, from which intraclass correlations have exact intervals.
+    /// Mean squares of the scores, for exact intervals of intraclass correlations.
     pub squares: Option<RatingMeanSquares>,
     pub(super) compute: StatisticsFn,
 }
 
-/// What a statistic is of.
+/// Sample size of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleSize {
-    /// Cases.
+    /// Number of cases.
     pub n: usize,
-    /// The images they are about.
+    /// Number of images.
     pub images: usize,
 }
 
@@ -50,8 +50,8 @@ impl SampleSize {
         }
     }
 
-    /// Those cases that count.
-    pub(super) fn of(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
+    /// The cases that count.
+    pub(super) fn counting(clusters: &Clusters, counts: impl Fn(usize) -> bool) -> Self {
         Self {
             n: (0..clusters.len()).filter(|case| counts(*case)).count(),
             images: clusters.among(counts),
@@ -60,30 +60,30 @@ impl SampleSize {
 }
 
 impl StatisticGroup {
-    /// Every statistic of the cases as they are.
+    /// Computes every statistic with weight 1 for each case.
     pub fn values(&self) -> Vec<Defined<f64>> {
         (self.compute)(&vec![1.0; self.clusters.len()])
     }
 
-    /// Orders of pairs.
+    /// The statistics of pair orders.
     pub(super) fn orders(units: &[&PairUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
             .filter_map(|unit| Some((unit.verdict, unit.judge?, unit.rated.order(None)?)));
         let judged: Vec<(usize, Ordering, Ordering)> = judged.collect();
         let clusters = clusters(judged.iter().map(|(v, ..)| *v), verdicts);
-        let judge: Vec<f64> = judged.iter().map(|pair| number(pair.1)).collect();
-        let label: Vec<f64> = judged.iter().map(|pair| number(pair.2)).collect();
+        let judge: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.1)).collect();
+        let label: Vec<f64> = judged.iter().map(|pair| order_as_number(pair.2)).collect();
         let table = TwoRaters::new(&judge, &label);
-        let present = |counts: fn(Ordering, Ordering) -> Option<f64>| {
-            SampleSize::of(&clusters, |case| {
+        let counting = |counts: fn(Ordering, Ordering) -> Option<f64>| {
+            SampleSize::counting(&clusters, |case| {
                 let (_, judge, label) = judged[case];
                 counts(judge, label).is_some()
             })
         };
         let count = |statistic: &Statistic| match statistic {
-            Statistic::AccuracyWithoutTies => present(accuracy::without_ties),
-            Statistic::AccuracyPreferred => present(accuracy::preferred),
+            Statistic::AccuracyWithoutTies => counting(accuracy::without_ties),
+            Statistic::AccuracyPreferred => counting(accuracy::preferred),
             _ => SampleSize::all(&clusters),
         };
         let counts = Statistic::ORDERS.iter().map(count).collect();
@@ -98,7 +98,7 @@ impl StatisticGroup {
         }
     }
 
-    /// Triples of responses.
+    /// The statistics of triples.
     pub(super) fn triples(units: &[&TripleUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
@@ -118,7 +118,7 @@ impl StatisticGroup {
         }
     }
 
-    /// Scores of responses.
+    /// The statistics of response scores.
     pub(super) fn scores(units: &[&ResponseUnit], verdicts: &[PairVerdict]) -> Self {
         let judged = units
             .iter()
@@ -139,16 +139,16 @@ impl StatisticGroup {
     }
 }
 
-/// The clusters of units by their verdicts.
+/// The clusters of units, from their verdicts.
 pub(super) fn clusters(units: impl Iterator<Item = usize>, verdicts: &[PairVerdict]) -> Clusters {
     let cluster = |i: usize| verdicts.get(i).map_or("", |v| v.cluster.as_str());
     Clusters::new(units.map(cluster))
 }
 
-/// Two columns of ratings, in all the forms that statistics want.
+/// Paired ratings of judge and label; an error if statistics are undefined.
 struct TwoRaters(Defined<DistinctPairs>);
 
-/// The distinct pairs of ratings, and these as units and as rows.
+/// The distinct pairs of ratings, as cells, units and rows.
 struct DistinctPairs {
     cells: ContingencyCells,
     units: RatedUnits,
@@ -167,26 +167,26 @@ impl TwoRaters {
         }))
     }
 
-    /// All statistics of orders, in the order of [`Statistic::ORDERS`].
+    /// The statistics of orders, in the order of [`Statistic::ORDERS`].
     fn orders(&self, weights: &[f64]) -> Vec<Defined<f64>> {
-        self.of(Statistic::ORDERS.len(), weights, |table, units, _| {
-            let mut values = two_orders(table);
-            values.extend(several_orders(units, table.weights()));
+        self.compute(Statistic::ORDERS.len(), weights, |table, units, _| {
+            let mut values = order_statistics_two(table);
+            values.extend(order_statistics_many(units, table.weights()));
             values
         })
     }
 
-    /// All statistics of scores, in the order of [`Statistic::SCORES`].
+    /// The statistics of scores, in the order of [`Statistic::SCORES`].
     fn scores(&self, weights: &[f64]) -> Vec<Defined<f64>> {
-        self.of(Statistic::SCORES.len(), weights, |table, units, rows| {
-            let mut values = two_columns(table);
-            values.extend(several(units, rows, table.weights()));
+        self.compute(Statistic::SCORES.len(), weights, |table, units, rows| {
+            let mut values = score_statistics_two(table);
+            values.extend(score_statistics_many(units, rows, table.weights()));
             values.extend([mean_absolute(table), bias(table)]);
             values
         })
     }
 
-    fn of(
+    fn compute(
         &self,
         n: usize,
         weights: &[f64],
@@ -197,39 +197,43 @@ impl TwoRaters {
         ) -> Vec<Defined<f64>>,
     ) -> Vec<Defined<f64>> {
         match &self.0 {
-            Ok(forms) => statistics(&forms.cells.drawn(weights), &forms.units, &forms.rows),
+            Ok(pairs) => statistics(
+                &pairs.cells.weighted_table(weights),
+                &pairs.units,
+                &pairs.rows,
+            ),
             Err(reason) => vec![Err(*reason); n],
         }
     }
 
-    /// The mean squares from which intraclass correlations follow.
+    /// Mean squares for intraclass correlations.
     fn squares(&self) -> Option<RatingMeanSquares> {
-        let forms = self.0.as_ref().ok()?;
-        let weights = forms.cells.table();
+        let pairs = self.0.as_ref().ok()?;
+        let weights = pairs.cells.table();
         Some(RatingMeanSquares::of(
-            &forms.units,
-            &forms.rows,
+            &pairs.units,
+            &pairs.rows,
             weights.weights(),
         ))
     }
 }
 
-/// The statistics of exactly two raters' orders, in the order of [`Statistic::ORDERS`].
-pub(super) fn two_orders(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
+/// The order statistics of exactly two raters, in the order of [`Statistic::ORDERS`].
+pub(super) fn order_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     let order = |value: f64| value.total_cmp(&0.0);
-    let share = |counts: fn(Ordering, Ordering) -> Option<f64>| {
+    let proportion = |counts: fn(Ordering, Ordering) -> Option<f64>| {
         mean_of(table, |a, b| counts(order(a), order(b)))
     };
     vec![
-        share(|judge, label| Some(accuracy::with_ties(judge, label))),
-        share(accuracy::without_ties),
-        share(accuracy::preferred),
+        proportion(|judge, label| Some(accuracy::with_ties(judge, label))),
+        proportion(accuracy::without_ties),
+        proportion(accuracy::preferred),
         kappa(table, Weighting::Plain),
     ]
 }
 
-/// The statistics of any number of raters' orders, in the order of [`Statistic::ORDERS`].
-pub(super) fn several_orders(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
+/// The order statistics of any number of raters, in the order of [`Statistic::ORDERS`].
+pub(super) fn order_statistics_many(units: &RatedUnits, weights: &[f64]) -> [Defined<f64>; 3] {
     [
         fleiss(units, weights),
         alpha(units, DistanceMetric::Nominal, weights),
@@ -237,8 +241,8 @@ pub(super) fn several_orders(units: &RatedUnits, weights: &[f64]) -> [Defined<f6
     ]
 }
 
-/// The statistics of exactly two raters, in the order of [`Statistic::SCORES`].
-pub(super) fn two_columns(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
+/// The score statistics of exactly two raters, in the order of [`Statistic::SCORES`].
+pub(super) fn score_statistics_two(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     vec![
         pearson(table),
         spearman(table),
@@ -249,8 +253,8 @@ pub(super) fn two_columns(table: &ContingencyTable<'_>) -> Vec<Defined<f64>> {
     ]
 }
 
-/// The statistics of any number of raters, in the order of [`Statistic::SCORES`].
-pub(super) fn several(
+/// The score statistics of any number of raters, in the order of [`Statistic::SCORES`].
+pub(super) fn score_statistics_many(
     units: &RatedUnits,
     rows: &[Option<Vec<f64>>],
     weights: &[f64],

@@ -1,4 +1,4 @@
-//! What is compared: pairs, triples and responses, each with what the judge and the raters say.
+//! Units of comparison: pairs, triples and responses, with the values of judge and raters.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,121 +8,126 @@ use acem3_conclusion::compare;
 use super::consensus::{majority, mean};
 use crate::data::labels::ScoreTarget;
 
-/// Verdicts and labels, joined.
+/// Verdicts joined with labels.
 #[derive(Clone, Debug, Default)]
 pub struct LabelledUnits {
-    /// The raters, by number.
+    /// The raters; their index is their number.
     pub raters: Vec<String>,
-    /// What is labelled, by target.
+    /// The labelled units of each score target.
     pub targets: BTreeMap<ScoreTarget, TargetUnits>,
-    /// Labels that were joined.
+    /// Number of joined labels.
     pub joined: usize,
-    /// Labels of cases, models or pairs that the records do not have.
+    /// Number of labels whose case, model or pair is not in the records.
     pub unmatched: usize,
-    /// The first of them, in words.
+    /// Description of the first such label.
     pub first_unmatched: Option<String>,
-    /// Whether the labels hold preferences without scores.
+    /// True if the labels are preferences without scores.
     pub preferences: bool,
 }
 
-/// What is labelled on one target.
+/// The labelled units of one score target.
 #[derive(Clone, Debug, Default)]
 pub struct TargetUnits {
     /// Pairs with an order.
     pub pairs: Vec<PairUnit>,
-    /// Triples of responses to one question, of whose pairs each is in `pairs`.
+    /// Triples of responses to one question. Each of their pairs is in `pairs`.
     pub triples: Vec<TripleUnit>,
     /// Responses with a score.
     pub responses: Vec<ResponseUnit>,
 }
 
-/// Two responses.
+/// A labelled pair of responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairUnit {
-    /// The place of its verdict.
+    /// Index of the verdict.
     pub verdict: usize,
-    /// The judge's order; `None` where the pair is unscored.
+    /// The judge's order; `None` if the pair is unscored.
     pub judge: Option<Ordering>,
-    /// What people say.
+    /// The ratings.
     pub rated: PairRatings,
 }
 
-/// What people say of two responses.
+/// The ratings of a pair of responses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PairRatings {
-    /// Which is better, by rater.
+    /// The preferred response of each rater.
     Votes(Vec<(u32, Ordering)>),
-    /// The scores of each, by rater.
+    /// The scores of each response, by rater.
     Scores([Vec<(u32, f64)>; 2]),
 }
 
-/// Three responses: the orders of the first and second, first and third, second and third.
+/// Three labelled responses. Orders are those of first and second, first and third, second and third.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TripleUnit {
-    /// The place of the first pair's verdict.
+    /// Index of the verdict on the first pair.
     pub verdict: usize,
-    /// The judge's; `None` where one of the pairs is unscored.
+    /// The judge's orders; `None` if one of the pairs is unscored.
     pub judge: Option<[Ordering; 3]>,
-    /// The raters' together.
+    /// The consensus of the raters.
     pub label: [Ordering; 3],
 }
 
-/// One response.
+/// A labelled response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponseUnit {
-    /// The place of the first verdict it is in.
+    /// Index of the first verdict on it.
     pub verdict: usize,
-    /// Which response of that verdict it is.
+    /// Index of the response in the pair of that verdict.
     pub side: usize,
-    /// The mean of the judge's scores over the pairs it is in; `None` where all are unscored.
+    /// Mean of the judge's scores over all pairs with it; `None` if all are unscored.
     pub judge: Option<f64>,
-    /// The scores that people gave it.
+    /// The score of each rater.
     pub ratings: Vec<(u32, f64)>,
 }
 
 impl PairRatings {
-    /// The order that the raters give together, without one of them if asked: of preferences the most
-    /// frequent, of scores that of the means over those who rated both; where nobody did, over all.
+    /// The consensus order of the raters, optionally without one of them: the majority of the preferences,
+    /// or the order of the mean scores. Means are over the raters of both responses if there are any, else
+    /// over all raters.
     pub fn order(&self, without: Option<u32>) -> Option<Ordering> {
         match self {
             Self::Votes(votes) => majority(votes, without),
             Self::Scores([a, b]) => {
                 let means = |a: &[_], b: &[_]| Some([mean(a, without)?, mean(b, without)?]);
-                let both = means(&common(a, b), &common(b, a));
-                both.or_else(|| means(a, b)).map(compare)
+                let common = means(
+                    &scores_by_common_raters(a, b),
+                    &scores_by_common_raters(b, a),
+                );
+                common.or_else(|| means(a, b)).map(compare)
             }
         }
     }
 
-    /// The order that each rater gives who rated both.
+    /// The order of each rater of both responses.
     pub fn votes(&self) -> Vec<(u32, Ordering)> {
         match self {
             Self::Votes(votes) => votes.clone(),
             Self::Scores([a, b]) => {
-                let of = |rater| b.iter().find(|(other, _)| *other == rater);
-                let vote =
-                    |(rater, x): &(u32, f64)| of(*rater).map(|(_, y)| (*rater, compare([*x, *y])));
+                let vote = |(rater, x): &(u32, f64)| {
+                    let (_, y) = b.iter().find(|(other, _)| other == rater)?;
+                    Some((*rater, compare([*x, *y])))
+                };
                 a.iter().filter_map(vote).collect()
             }
         }
     }
 }
 
-/// The ratings by those who gave the other response one too.
-fn common(ratings: &[(u32, f64)], others: &[(u32, f64)]) -> Vec<(u32, f64)> {
+/// The scores of those raters who also rated the other response.
+fn scores_by_common_raters(ratings: &[(u32, f64)], others: &[(u32, f64)]) -> Vec<(u32, f64)> {
     let rated = |rater| others.iter().any(|(other, _)| *other == rater);
     let kept = ratings.iter().filter(|(rater, _)| rated(*rater));
     kept.copied().collect()
 }
 
 impl ResponseUnit {
-    /// The mean of the raters' scores, without one of them if asked.
+    /// Mean score of the raters, optionally without one of them.
     pub fn label(&self, without: Option<u32>) -> Option<f64> {
         mean(&self.ratings, without)
     }
 }
 
-/// An order as a number: 1 where the first response is better, 0 for a tie, −1 otherwise.
-pub(super) fn number(order: Ordering) -> f64 {
+/// Converts an order to a number: 1 if the first response is better, 0 for a tie, −1 if the second is.
+pub(super) fn order_as_number(order: Ordering) -> f64 {
     f64::from(order as i8)
 }

@@ -1,65 +1,49 @@
-//! What is audited: the records of a run, or cases that are judged for it.
+//! An audit of cases that are judged for it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 
-use super::plan::{AuditPair, AuditPlan};
+use super::audit_request::AuditRequest;
+use super::from_verdicts::{audit_result, check_thresholds};
 use super::probe::Probe;
-use super::result::{AuditResult, Finding, SCHEMA};
-use super::trial::AuditTrial;
+use super::rejudging::{AuditPair, AuditPlan, PassResult, PassVerdict};
+use super::result::{AuditResult, AuditTrial, Finding};
+use super::trial_probes::{LabelledTrial, SkippedPairs, evaluate};
+use super::verdict_probes::{AuditVerdicts, label_orders};
 use crate::analysis::agreement::LabelledUnits;
-use crate::analysis::audit::audit_verdicts::{AuditVerdicts, orders};
-use crate::analysis::audit::image_probes;
-use crate::analysis::audit::image_probes::PairLabels;
-use crate::analysis::audit::rejudge::{PassResult, PassVerdict};
-use crate::analysis::audit::response_probes;
-use crate::analysis::audit::threshold::Threshold;
-use crate::analysis::audit::trial_set::{TrialSet, unscored_note};
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::Verdicts;
 use crate::data::cases::{Case, UnscoredReason};
 use crate::data::images::ImageReader;
 use crate::judging::judge::{Judge, Unscored};
 use crate::judging::provenance::judge_digest;
-use crate::judging::run::manifest::Manifest;
 use crate::judging::run::pairs::select_pairs;
-use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject as Of};
-use crate::statistics::Bootstrap;
+use crate::judging::run::record::{ImageInfo, Record, RecordOutcome, RecordSubject};
 use crate::support::digest::Digest;
 
-/// What is asked of an audit.
-#[derive(Clone, Debug)]
-pub struct AuditRequest {
-    /// The probes, in the order in which they are told.
-    pub probes: Vec<Probe>,
-    /// How intervals are drawn; its seed draws lots, too.
-    pub bootstrap: Bootstrap,
-    /// The thresholds.
-    pub limits: Vec<Threshold>,
-}
-
-/// Cases to be judged, as they are and changed.
+/// Cases to judge, with and without perturbations.
 #[derive(Debug)]
 pub struct AuditCases {
-    /// Their pairs.
+    /// The pairs of the cases.
     pub pairs: Vec<AuditPair>,
-    /// The same pairs as verdicts that are not there yet: labels are joined to them.
+    /// The same pairs as unscored verdicts; labels are joined to them.
     pub verdicts: Verdicts,
-    /// Cases that could not be read, and those without a pair.
+    /// Number of cases that could not be read, or that have no pair.
     pub unreadable: usize,
-    records: Vec<Of>,
-    judge: (String, Digest),
+    subjects: Vec<RecordSubject>,
+    judge_name: String,
+    judge_digest: Digest,
 }
 
 impl AuditCases {
-    /// All pairs of some cases. `images` must be those of their source.
+    /// Collects the pairs of cases. `images` must read the images of their source.
     ///
     /// # Errors
     ///
-    /// If two cases have one id.
+    /// If two cases have the same id.
     pub fn new(
         path: &Path,
         cases: Vec<Case>,
@@ -67,7 +51,7 @@ impl AuditCases {
         judge: &dyn Judge,
     ) -> Result<Self> {
         let digest = judge_digest(&judge.provenance());
-        let (mut all, mut records, mut unreadable) = (Vec::new(), Vec::new(), 0);
+        let (mut all, mut subjects, mut unreadable) = (Vec::new(), Vec::new(), 0);
         for case in cases.into_iter().map(Arc::new) {
             let Ok(pairs) = select_pairs(&case, None) else {
                 unreadable += 1;
@@ -79,9 +63,9 @@ impl AuditCases {
                 view: None,
             });
             for pair in pairs {
-                let mut of = Of::of_pair(&case, pair, &digest);
-                of.image.clone_from(&image);
-                records.push(of);
+                let mut subject = RecordSubject::of_pair(&case, pair, &digest);
+                subject.image.clone_from(&image);
+                subjects.push(subject);
                 all.push(AuditPair {
                     case: Arc::clone(&case),
                     pair,
@@ -90,28 +74,31 @@ impl AuditCases {
                 });
             }
         }
-        let yet = |of: &Of| {
+        let unjudged = |subject: &RecordSubject| {
             let unscored = Unscored {
                 reason: UnscoredReason::Refused,
                 message: "not judged yet".to_owned(),
             };
-            Record::new(of.clone(), RecordOutcome::Unscored(unscored))
+            Record::new(subject.clone(), RecordOutcome::Unscored(unscored))
         };
-        let verdicts = verdicts::of_records(path, &judge.name(), records.iter().map(yet))?;
-        let mut subject = Self {
+        let judge_name = judge.name();
+        let records = subjects.iter().map(unjudged);
+        let verdicts = verdicts::from_records(path, &judge_name, records)?;
+        let mut cases = Self {
             pairs: all,
             verdicts,
             unreadable,
-            records,
-            judge: (judge.name(), digest),
+            subjects,
+            judge_name,
+            judge_digest: digest,
         };
-        subject.settle(None);
-        Ok(subject)
+        cases.join_labels(None);
+        Ok(cases)
     }
 
-    /// Tells pairs what their verdicts know: what is drawn with them as a whole, and their labels.
-    pub fn settle(&mut self, units: Option<&LabelledUnits>) {
-        let labels = orders(&self.verdicts, units);
+    /// Copies clusters and labels from the verdicts to the pairs.
+    pub fn join_labels(&mut self, units: Option<&LabelledUnits>) {
+        let labels = label_orders(&self.verdicts, units);
         let known = self.verdicts.pairs.iter().zip(labels);
         for (pair, (verdict, label)) in self.pairs.iter_mut().zip(known) {
             pair.cluster.clone_from(&verdict.cluster);
@@ -119,191 +106,154 @@ impl AuditCases {
         }
     }
 
-    /// All that has to be judged for some probes.
-    pub fn plan(&self, asked: &AuditRequest) -> AuditPlan {
-        let strangers = self.strangers();
-        AuditPlan::new(&self.pairs, &asked.probes, &strangers, asked.bootstrap.seed)
+    /// Plans the passes of the requested probes.
+    pub fn plan(&self, request: &AuditRequest) -> AuditPlan {
+        let other_images = self.other_image_cases();
+        let seed = request.bootstrap.seed;
+        AuditPlan::new(&self.pairs, &request.probes, &other_images, seed)
     }
 
-    /// For each pair the next case that has another image.
-    fn strangers(&self) -> Vec<Option<Arc<Case>>> {
-        let image = |i: usize| self.records.get(i)?.image.as_ref()?.sha256;
+    /// For each pair the next case with another image.
+    fn other_image_cases(&self) -> Vec<Option<Arc<Case>>> {
+        let image = |i: usize| self.subjects.get(i)?.image.as_ref()?.sha256;
         let n = self.pairs.len();
-        let different: BTreeSet<Digest> = (0..n).filter_map(image).collect();
-        let stranger = |i: usize| {
+        let distinct: BTreeSet<Digest> = (0..n).filter_map(image).collect();
+        let other = |i: usize| {
             let mut later = (1..n).map(|step| (i + step) % n);
             let other = later.find(|j| image(*j).is_some() && image(*j) != image(i))?;
             self.pairs.get(other).map(|pair| Arc::clone(&pair.case))
         };
-        let several = different.len() > 1;
+        let has_several = distinct.len() > 1;
         (0..n)
-            .map(|i| several.then(|| stranger(i)).flatten())
+            .map(|i| has_several.then(|| other(i)).flatten())
             .collect()
     }
 
-    /// What is found in what came of a plan.
+    /// Evaluates the results of a plan.
     ///
     /// # Errors
     ///
-    /// If not every sitting has an outcome.
-    pub fn audit(
+    /// If a pass has no result.
+    pub fn evaluate(
         &self,
-        (plan, sat): (&AuditPlan, Vec<PassResult>),
+        plan: &AuditPlan,
+        results: &[PassResult],
         units: Option<&LabelledUnits>,
-        asked: &AuditRequest,
+        request: &AuditRequest,
     ) -> Result<AuditResult> {
-        let bases = plan
-            .sittings
+        let originals: Vec<&PassResult> = plan
+            .passes
             .iter()
-            .zip(&sat)
-            .filter(|(s, _)| s.change.is_none());
-        let bases: Vec<&PassResult> = bases.map(|(_, sat)| sat).collect();
-        let record = |(of, sat): (&Of, &&PassResult)| {
-            let outcome = match sat {
-                Ok(PassVerdict::AsItIs(judgement)) => RecordOutcome::Judged(judgement.clone()),
-                Ok(PassVerdict::Changed(_)) => return None,
+            .zip(results)
+            .filter(|(pass, _)| pass.perturbation.is_none())
+            .map(|(_, result)| result)
+            .collect();
+        let verdicts = self.verdicts_of(&originals)?;
+        let trials = self
+            .trials(plan, results, &originals)
+            .context("a pass without a result")?;
+        let evidence = AuditVerdicts::new(&verdicts, units, request.bootstrap);
+        let labelled = self.with_labels(plan, &trials);
+        let run_probe = |probe: &Probe| {
+            if probe.needs_judging() {
+                evaluate_trials(*probe, plan, &labelled, request)
+            } else {
+                evidence.run_probe(*probe)
+            }
+        };
+        let findings = request.probes.iter().map(run_probe).collect();
+        let audit = AuditResult {
+            judge_hash: self.judge_digest.short(),
+            unreadable: self.unreadable,
+            judged: results.iter().filter(|result| result.is_ok()).count(),
+            ..audit_result(&evidence, request, findings)
+        };
+        let audit = AuditResult { trials, ..audit };
+        Ok(check_thresholds(audit, &request.limits))
+    }
+
+    /// The verdicts on the original pairs.
+    fn verdicts_of(&self, originals: &[&PassResult]) -> Result<Verdicts> {
+        let record = |(subject, result): (&RecordSubject, &&PassResult)| {
+            let outcome = match result {
+                Ok(PassVerdict::Original(verdict)) => RecordOutcome::Judged(verdict.clone()),
+                Ok(PassVerdict::Perturbed(_)) => return None,
                 Err(unscored) => RecordOutcome::Unscored(unscored.clone()),
             };
-            Some(Record::new(of.clone(), outcome))
+            Some(Record::new(subject.clone(), outcome))
         };
-        let records = self.records.iter().zip(&bases).filter_map(record);
-        let (name, digest) = &self.judge;
-        let mut verdicts = verdicts::of_records(&self.verdicts.path, name, records)?;
+        let records = self.subjects.iter().zip(originals).filter_map(record);
+        let mut verdicts = verdicts::from_records(&self.verdicts.path, &self.judge_name, records)?;
         for (verdict, pair) in verdicts.pairs.iter_mut().zip(&self.pairs) {
             verdict.cluster.clone_from(&pair.cluster);
         }
-        let trials = self
-            .trials(plan, &sat, &bases)
-            .context("an outcome is missing")?;
-        let evidence = AuditVerdicts::new(&verdicts, units, asked.bootstrap);
-        let find = |probe: &Probe| {
-            if probe.judges_again() {
-                self.find(*probe, plan, &trials, asked.bootstrap)
-            } else {
-                evidence.find(*probe)
-            }
-        };
-        let mut audit = AuditResult {
-            judge_hash: digest.short(),
-            unreadable: self.unreadable,
-            judged: sat.iter().filter(|sat| sat.is_ok()).count(),
-            probes: asked.probes.iter().map(find).collect(),
-            ..of_verdicts(&evidence, asked)
-        };
-        audit.trials = trials;
-        Ok(audit.held_to(&asked.limits))
+        Ok(verdicts)
     }
 
-    /// Every changed pair with its verdicts before and after.
+    /// Every perturbed pair with its verdicts before and after. `None` if a pair is missing.
     fn trials(
         &self,
         plan: &AuditPlan,
-        sat: &[PassResult],
-        bases: &[&PassResult],
+        results: &[PassResult],
+        originals: &[&PassResult],
     ) -> Option<Vec<AuditTrial>> {
         let mut trials = Vec::new();
-        for (sitting, sat) in plan.sittings.iter().zip(sat) {
-            let Some(change) = sitting.change else {
+        for (pass, result) in plan.passes.iter().zip(results) {
+            let Some(perturbation) = pass.perturbation else {
                 continue;
             };
-            let pair = self.pairs.get(sitting.pair)?;
-            let marks = |sat: &PassResult| sat.as_ref().ok().map(PassVerdict::marks);
+            let pair = self.pairs.get(pass.pair)?;
+            let scores = |result: &PassResult| result.as_ref().ok().map(PassVerdict::scores);
             trials.push(AuditTrial {
-                change,
+                change: perturbation,
                 case: pair.case.id.clone(),
                 pair: pair.models(),
                 cluster: pair.cluster.clone(),
-                responses: sitting.responses.clone(),
-                picture: sitting.picture.clone(),
-                side: sitting.side,
-                before: marks(bases.get(sitting.pair)?),
-                after: marks(sat),
-                unscored: sat.as_ref().err().cloned(),
+                responses: pass.responses.clone(),
+                picture: pass.image.clone(),
+                side: pass.side,
+                before: scores(originals.get(pass.pair)?),
+                after: scores(result),
+                unscored: result.as_ref().err().cloned(),
             });
         }
         Some(trials)
     }
 
-    fn find(
+    /// The trials of a plan with the labels of their pairs.
+    fn with_labels<'a>(
         &self,
-        probe: Probe,
         plan: &AuditPlan,
-        all: &[AuditTrial],
-        bootstrap: Bootstrap,
-    ) -> Finding {
-        let own: Vec<&AuditTrial> = all.iter().filter(|t| t.change.probe() == probe).collect();
-        let lost = unscored_note(&own);
-        let trials = TrialSet::new(own, bootstrap);
-        let mut finding = match probe {
-            Probe::Identical => response_probes::identical(&trials),
-            Probe::Formatting => response_probes::formatting(&trials),
-            Probe::Planted => response_probes::planted(&trials),
-            Probe::Errors => {
-                let without: Vec<_> = plan.without.iter().map(|(k, n)| (*k, *n)).collect();
-                image_probes::errors(&trials, &without)
-            }
-            _ => image_probes::image(&trials, &self.known()),
-        };
-        let left_out = plan.left_out.iter().filter(|((of, _), _)| *of == probe);
-        finding
-            .notes
-            .extend(left_out.map(|((_, why), n)| format!("left out: {n} {why}")));
-        finding.notes.extend(lost);
-        finding
-    }
-
-    /// The labels by case and models.
-    fn known(&self) -> PairLabels<'_> {
-        let mut known: PairLabels<'_> = HashMap::new();
-        for pair in &self.pairs {
-            let model = |i: usize| pair.case.responses.get(i).map_or("", |r| r.model.as_str());
-            if let Some(label) = pair.label {
-                known.insert((&pair.case.id, pair.pair.map(model)), label);
-            }
-        }
-        known
+        trials: &'a [AuditTrial],
+    ) -> Vec<LabelledTrial<'a>> {
+        let perturbed = plan.passes.iter().filter(|p| p.perturbation.is_some());
+        let labels = perturbed.map(|pass| self.pairs.get(pass.pair).and_then(|pair| pair.label));
+        let labelled = trials.iter().zip(labels);
+        labelled
+            .map(|(trial, label)| LabelledTrial { trial, label })
+            .collect()
     }
 }
 
-impl AuditResult {
-    /// An audit of the verdicts of a run, without judging anything.
-    pub fn of_records(
-        verdicts: &Verdicts,
-        units: Option<&LabelledUnits>,
-        asked: &AuditRequest,
-    ) -> Self {
-        let evidence = AuditVerdicts::new(verdicts, units, asked.bootstrap);
-        of_verdicts(&evidence, asked).held_to(&asked.limits)
-    }
-
-    fn held_to(mut self, limits: &[Threshold]) -> Self {
-        self.limits = limits.iter().map(|limit| limit.check(&self)).collect();
-        self
-    }
-}
-
-fn of_verdicts(evidence: &AuditVerdicts<'_>, asked: &AuditRequest) -> AuditResult {
-    let verdicts = evidence.verdicts;
-    AuditResult {
-        schema: SCHEMA,
-        version: Manifest::VERSION.to_owned(),
-        source: verdicts.path.display().to_string(),
-        judge: verdicts.name.clone(),
-        judge_hash: verdicts.judge.clone(),
-        labels: None,
-        pairs: verdicts.pairs.len(),
-        unscored: verdicts.unscored(),
-        labelled: evidence.labelled(),
-        unreadable: verdicts.without_pair,
-        judged: 0,
-        draws: asked.bootstrap.draws,
-        seed: asked.bootstrap.seed,
-        probes: asked
-            .probes
-            .iter()
-            .map(|probe| evidence.find(*probe))
+/// Evaluates the trials of one probe.
+fn evaluate_trials(
+    probe: Probe,
+    plan: &AuditPlan,
+    trials: &[LabelledTrial<'_>],
+    request: &AuditRequest,
+) -> Finding {
+    let of_probe = trials
+        .iter()
+        .filter(|labelled| labelled.trial.change.probe() == probe);
+    let skipped = plan.skipped.iter().filter(|((of, _), _)| *of == probe);
+    let not_applicable = plan.not_applicable.iter();
+    let skipped = SkippedPairs {
+        not_applicable: not_applicable
+            .filter(|(perturbation, _)| perturbation.probe() == probe)
+            .map(|(perturbation, n)| (*perturbation, *n))
             .collect(),
-        limits: Vec::new(),
-        trials: Vec::new(),
-    }
+        reasons: skipped.map(|((_, why), n)| (*why, *n)).collect(),
+    };
+    let trials = of_probe.copied().collect();
+    evaluate(probe, trials, &skipped, request.bootstrap)
 }

@@ -1,45 +1,41 @@
-//! Can this judge be trusted: its habits, found in its verdicts and by judging changed cases.
+//! Audit of a judge: bias in its verdicts, and its reaction to perturbed cases.
 //!
-//! | question | where |
+//! | topic | where |
 //! |---|---|
-//! | what is asked, and how a pair is changed for it | [`Probe`], [`Perturbation`] |
-//! | habits that verdicts show | [`AuditVerdicts`] (`position`, `verbosity`, `mirror`) |
-//! | what will be judged again | [`AuditPlan`] (`rewrite`, `error_swap`, [`ImagePerturbation`]) |
-//! | judging it | [`judge_all`] |
-//! | what it says | `changed`, `looking`, in [`Finding`]s with [`AuditEstimate`]s |
-//! | whether that is good enough | [`Threshold`] |
+//! | probes | [`Probe`] |
+//! | probes of existing verdicts: position, verbosity, symmetry, ties | [`AuditVerdicts`] |
+//! | changes to a pair before it is judged again | [`Perturbation`], [`ImagePerturbation`] |
+//! | planning and judging perturbed pairs | [`AuditCases`], [`AuditPlan`], [`run_passes`] |
+//! | probes of perturbed pairs, as a table | `trial_probes` |
+//! | from estimates to conclusions | `rules` |
+//! | results | [`AuditResult`], [`Finding`], [`AuditMeasure`], [`AuditEstimate`] |
+//! | limits for CI | [`Threshold`] |
 //!
-//! A finding is never more sure than its interval: what so few cases could not have shown is `unclear`,
-//! and what could not be run is said and has not passed.
+//! A finding is never more certain than its interval: with too few cases it is `unclear`, and a probe that
+//! could not run has not passed.
 
 mod audit_cases;
-mod audit_estimate;
-mod audit_verdicts;
-mod image_perturbation;
-mod image_probes;
-mod medical_errors;
-mod plan;
-mod position;
+mod audit_request;
+mod from_verdicts;
+mod perturbations;
 mod probe;
-mod rejudge;
-mod response_perturbation;
-mod response_probes;
+mod rejudging;
 mod result;
-mod symmetry;
+mod rules;
 mod tables;
-mod threshold;
-mod trial;
-mod trial_set;
-mod verbosity;
-mod word_sequence;
+mod trial_probes;
+mod verdict_probes;
 
-pub use crate::analysis::audit::audit_cases::{AuditCases, AuditRequest};
-pub use crate::analysis::audit::audit_estimate::{AuditEstimate, IntervalPosition};
-pub use crate::analysis::audit::audit_verdicts::AuditVerdicts;
-pub use crate::analysis::audit::image_perturbation::ImagePerturbation;
-pub use crate::analysis::audit::rejudge::{PassResult, PassVerdict, ProgressFn, judge_all};
-pub use crate::analysis::audit::threshold::{Threshold, ThresholdKind, ThresholdResult};
-pub use plan::{AuditPair, AuditPass, AuditPlan};
-pub use probe::{Perturbation, Probe};
-pub use result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit, SCHEMA};
-pub use trial::{AuditTrial, VerdictScores};
+pub use audit_cases::AuditCases;
+pub use audit_request::AuditRequest;
+pub use perturbations::{ImagePerturbation, Perturbation};
+pub use probe::Probe;
+pub use rejudging::{
+    AuditPair, AuditPass, AuditPlan, PassResult, PassSettings, PassVerdict, ProgressFn, run_passes,
+};
+pub use result::{
+    AuditEstimate, AuditMeasure, AuditResult, AuditTrial, Finding, FindingOutcome,
+    IntervalPosition, MeasureUnit, SCHEMA, Threshold, ThresholdKind, ThresholdResult,
+    VerdictScores,
+};
+pub use verdict_probes::AuditVerdicts;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::result::{AuditMeasure, AuditResult, Finding, FindingOutcome, MeasureUnit};
-use crate::analysis::audit::audit_estimate::AuditEstimate;
+use crate::analysis::audit::result::AuditEstimate;
 use crate::analysis::caption::interval_caption;
 use crate::support::tables::{Reasons, Table, TableSection};
 use crate::support::terminal::number::{NOT_APPLICABLE, UNDEFINED, with_interval};

@@ -166,7 +166,7 @@ impl ScoreLabelPairs {
     fn quality(&self, scores: &[f64], bootstrap: Bootstrap) -> Defined<CalibrationQuality> {
         let cells = ContingencyCells::new(scores, &self.labels)?;
         let draws = bootstrap.draw(&self.clusters, |weights| {
-            let table = cells.drawn(weights);
+            let table = cells.weighted_table(weights);
             (mean_absolute(&table), bias(&table))
         });
         let (errors, biases): (Vec<_>, Vec<_>) = draws.into_iter().unzip();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::closed::is_closed;
 use crate::data::cases::{Case, CaseResult, CaseSource, ImageSource, InputProblem};
+use crate::data::images::image_cluster::ImageCluster;
 use crate::support::digest::Digest;
 
 /// One model's answer to one case.
@@ -91,9 +92,10 @@ impl AnswerSet {
         let closed = is_closed(&case.meta, reference.as_deref());
         let cluster = match case.image {
             Some(ImageSource::File(path)) => name(path),
-            Some(ImageSource::Bytes { bytes, .. }) => Digest::of(&bytes).short(),
-            // Without an image, a case stands for itself.
-            None => format!("case {}", case.id),
+            Some(ImageSource::Bytes { name, bytes }) => {
+                ImageCluster::from_image(&name, Some(Digest::of(&bytes))).short_name()
+            }
+            None => ImageCluster::Case(&case.id).to_string(),
         };
         self.answers
             .extend(case.responses.into_iter().map(|response| MetricAnswer {

@@ -31,7 +31,6 @@ mod tables;
 mod tokenizer_13a;
 mod words;
 
-pub use crate::analysis::metrics::record_answers::records_at;
 pub use crate::analysis::metrics::scores_file::lines;
 pub use answer::{AnswerSet, MetricAnswer, MissingAnswer};
 pub use bleu::BleuCounts;

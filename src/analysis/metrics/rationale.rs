@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use super::answer::{AnswerSet, MetricAnswer};
 use crate::judging::judge::recorded_verdict::ScorePair;
 use crate::judging::run::record::Record;
-use crate::judging::run::records::records;
+use crate::judging::run::record_reader::records;
 
 /// The name under which the reasons of the conclusion stand.
 const CONCLUSION: &str = "conclusion";
@@ -48,7 +48,7 @@ impl AnswerSet {
                 break;
             }
             found.cases += 1;
-            let about = record.subject.cluster();
+            let cluster = record.subject.cluster().short_name();
             found
                 .answers
                 .extend(reasons.into_iter().map(|(key, aspect, text)| {
@@ -57,7 +57,7 @@ impl AnswerSet {
                         case: key.name(),
                         line: record.subject.line,
                         model: aspect,
-                        cluster: about.clone(),
+                        cluster: cluster.clone(),
                         text,
                         reference: reference.filter(|text| !text.trim().is_empty()),
                         closed: Some(false),

@@ -1,31 +1,14 @@
 //! Answers from the records of a run: each answer once, however many pairs it was in.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 use super::closed::is_closed;
-use crate::judging::run::journal::RECORDS;
-use crate::judging::run::output::holds_records;
-use crate::judging::run::record::{Record, RecordOutcome};
-use crate::judging::run::records::records;
-use crate::support::files::regular_file;
-
-/// The file of records that a path means: the file itself, or that of a run's folder. `None` for a path of
-/// anything else.
-pub fn records_at(path: &Path) -> Option<PathBuf> {
-    if path.is_dir() {
-        return holds_records(path).then(|| path.join(RECORDS));
-    }
-    let file = regular_file::open(path).ok()?;
-    let mut line = String::new();
-    BufReader::new(file).read_line(&mut line).ok()?;
-    let is_one = serde_json::from_str::<Record>(&line).is_ok();
-    is_one.then(|| path.to_owned())
-}
+use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
+use crate::judging::run::record_reader::RecordReader;
 
 impl AnswerSet {
     /// Reads the answers of a file of records, of `limit` cases at most.
@@ -37,12 +20,14 @@ impl AnswerSet {
         // The models of each case, and whether their answer was seen.
         let mut cases: HashMap<String, (u64, Vec<(String, bool)>)> = HashMap::new();
         let mut order: Vec<String> = Vec::new();
-        for record in records(path)? {
-            let record = record?;
-            if matches!(record.outcome, RecordOutcome::Noted { .. }) {
+        let subject = |record: Record, _| {
+            let is_noted = matches!(record.outcome, RecordOutcome::Noted { .. });
+            Ok((!is_noted).then_some(record.subject))
+        };
+        for subject in RecordReader::open(path, subject)? {
+            let Some(subject) = subject? else {
                 continue;
-            }
-            let subject = &record.subject;
+            };
             let Some(case) = &subject.case else {
                 found.unreadable.push(format!("line {}", subject.line));
                 continue;
@@ -72,7 +57,7 @@ impl AnswerSet {
                 let known = models.iter_mut().find(|(known, _)| known == model);
                 if let Some((_, seen)) = known.filter(|(_, seen)| !seen) {
                     *seen = true;
-                    found.answers.push(answer(&record, case, model, text));
+                    found.answers.push(answer(&subject, case, model, text));
                 }
             }
         }
@@ -97,15 +82,14 @@ impl AnswerSet {
     }
 }
 
-fn answer(record: &Record, case: &str, model: &str, text: &str) -> MetricAnswer {
-    let subject = &record.subject;
+fn answer(subject: &RecordSubject, case: &str, model: &str, text: &str) -> MetricAnswer {
     let reference = subject.reference.clone();
     let reference = reference.filter(|text| !text.trim().is_empty());
     MetricAnswer {
         case: case.to_owned(),
         line: subject.line,
         model: model.to_owned(),
-        cluster: record.subject.cluster(),
+        cluster: subject.cluster().short_name(),
         text: text.to_owned(),
         closed: is_closed(&subject.meta, reference.as_deref()),
         reference,

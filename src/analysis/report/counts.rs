@@ -38,8 +38,9 @@ impl RecordCounts {
         let (mut cases, mut images) = (BTreeSet::new(), BTreeSet::new());
         for one in seen {
             cases.extend(one.subject.case.as_deref());
-            let image = one.subject.image.as_ref();
-            images.extend(image.map(|i| i.sha256.map_or(i.name.clone(), |hash| hash.to_string())));
+            if one.subject.image.is_some() {
+                images.insert(one.subject.cluster());
+            }
             match &one.brief {
                 OutcomeSummary::Judged { flip, .. } => {
                     counts.judged += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::scores::{ModelScores, scores};
-use crate::analysis::verdicts::{PairVerdict, dimensions};
+use crate::analysis::verdicts::{PairVerdict, subgroup_fields};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
@@ -24,7 +24,7 @@ pub struct GroupScores {
 
 /// The fields that make subgroups: those of data sets, and those asked for.
 pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, String)> {
-    let mut fields = dimensions(verdicts);
+    let mut fields = subgroup_fields(verdicts);
     for field in by {
         if !fields.iter().any(|(_, known)| known == field) {
             fields.push((field.clone(), field.clone()));

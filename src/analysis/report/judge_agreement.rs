@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, agreement, compare, join,
+    Agreement, AgreementConfig, JudgeComparison, agreement, compare_judges, join_labels,
 };
 use crate::analysis::report::judge_report::{Inputs, JudgeReport};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
@@ -32,19 +32,18 @@ pub(super) fn compared(
 ) -> Result<JudgeAgreement> {
     let target = inputs.target;
     let entries = votes(&second.verdicts, target);
-    let shared = join(&first.verdicts, &entries, &second.verdicts.path).ok();
+    let shared = join_labels(&first.verdicts, &entries, &second.verdicts.path).ok();
     let plan = AgreementConfig {
         bootstrap: inputs.bootstrap,
-        on: vec![target],
-        by: Vec::new(),
+        targets: vec![target],
+        group_by: Vec::new(),
     };
     let orders = shared
         .map(|units| agreement(&first.verdicts, &units, Some(second.name.clone()), &plan))
         .transpose()?;
     let of = first.units.as_ref().and_then(|u| u.targets.get(&target));
-    let verdicts = (&first.verdicts, &second.verdicts);
-    let against =
-        of.and_then(|of| compare((verdicts.0, of), verdicts.1, target, inputs.bootstrap).ok());
+    let judges = [&first.verdicts, &second.verdicts];
+    let against = of.and_then(|of| compare_judges(judges, of, target, inputs.bootstrap).ok());
     Ok(JudgeAgreement { orders, against })
 }
 

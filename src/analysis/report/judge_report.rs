@@ -94,8 +94,8 @@ impl JudgeReport {
             .then(|| ranking(std::slice::from_ref(&verdicts), inputs.target, bootstrap))
             .transpose()?;
         let evidence = AuditVerdicts::new(&verdicts, units.as_ref(), bootstrap);
-        let probes = Probe::ALL.into_iter().filter(|p| !p.judges_again());
-        let leanings = probes.map(|probe| evidence.find(probe)).collect();
+        let probes = Probe::ALL.into_iter().filter(|p| !p.needs_judging());
+        let leanings = probes.map(|probe| evidence.run_probe(probe)).collect();
         Ok(Self {
             name: verdicts.name.clone(),
             judge: verdicts.judge.clone(),
@@ -126,8 +126,8 @@ fn agreed(verdicts: &Verdicts, units: &LabelledUnits, inputs: &Inputs) -> Result
     on.sort_by_key(|target| *target != inputs.target);
     let plan = AgreementConfig {
         bootstrap: inputs.bootstrap,
-        on,
-        by: inputs.by.clone(),
+        targets: on,
+        group_by: inputs.by.clone(),
     };
     agreement(verdicts, units, inputs.labels.clone(), &plan)
 }

@@ -2,23 +2,18 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::path::Path;
 
 use acem3_experts::{Aspect, Criterion};
-use anyhow::{Context as _, Result, anyhow};
-use rayon::prelude::*;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use crate::data::cases::{Lines, UnscoredReason};
+use crate::data::cases::UnscoredReason;
 use crate::judging::judge::recorded_verdict::{
     PairOrder, RecordedOrder, RecordedVerdict, ScorePair,
 };
 use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
-use crate::support::files::regular_file;
-
-/// So many lines are held at once.
-const BATCH: usize = 1024;
+use crate::judging::run::record_reader::RecordReader;
 
 /// A record, its probabilities left behind.
 #[derive(Clone, Debug)]
@@ -97,35 +92,14 @@ struct ScoreDetail<'a> {
 /// If the file cannot be read, or a line is no record.
 pub fn read(
     path: &Path,
-    mirrored: impl Fn(&RecordSubject) -> bool + Sync,
+    mirrored: impl Fn(&RecordSubject) -> bool + Sync + Send,
 ) -> Result<Vec<RecordSummary>> {
-    let place = || format!("records {} cannot be opened", path.display());
-    let file = regular_file::open(path).with_context(place)?;
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 20, file));
-    let mut all = Vec::new();
-    loop {
-        let batch: Vec<_> = lines.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            return Ok(all);
-        }
-        let parse = |(number, line): &(u64, Result<String, String>)| {
-            let place = || format!("{} line {number}", path.display());
-            let text = line.as_deref().map_err(|f| anyhow!("{}: {f}", place()))?;
-            let record: Record = serde_json::from_str(text).with_context(|| {
-                let hint = "hint: expected the records.jsonl that `acem3 judge --out` wrote";
-                format!("{}: not a whole record\n{hint}", place())
-            })?;
-            let mirror = mirrored(&record.subject);
-            RecordSummary::of(record, *number, mirror).with_context(place)
-        };
-        let seen: Vec<Result<Option<RecordSummary>>> = batch.par_iter().map(parse).collect();
-        for ((number, _), one) in batch.iter().zip(seen) {
-            if one.is_err() && lines.is_torn(*number) {
-                continue;
-            }
-            all.extend(one?);
-        }
-    }
+    let convert = |record: Record, number| {
+        let mirror = mirrored(&record.subject);
+        RecordSummary::of(record, number, mirror)
+    };
+    let summaries = RecordReader::open(path, convert)?;
+    summaries.filter_map(Result::transpose).collect()
 }
 
 impl RecordSummary {

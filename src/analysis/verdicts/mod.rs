@@ -1,10 +1,17 @@
-//! The verdicts of a run as statistics want them: read back from its records, the analyses left behind.
+//! Verdicts of a run for statistics: the scores of its records, without their analyses.
 
+mod pair_verdict;
 mod read;
-mod slim;
+mod response_length;
+mod score_kind;
+mod slim_record;
 mod subgroup_fields;
-mod verdict;
+#[expect(clippy::module_inception)]
+mod verdicts;
 
-pub use crate::analysis::verdicts::subgroup_fields::{dimensions, length_bin, words};
-pub use read::{Verdicts, of_records, read};
-pub use verdict::{OrderScores, PairVerdict, ScoreKind, TargetScoreMap};
+pub use pair_verdict::{OrderScores, PairVerdict, TargetScoreMap};
+pub use read::{from_records, read};
+pub use response_length::length_bin;
+pub use score_kind::ScoreKind;
+pub use subgroup_fields::subgroup_fields;
+pub use verdicts::Verdicts;

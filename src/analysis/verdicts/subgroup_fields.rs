@@ -1,11 +1,11 @@
-//! Subgroups: what is known of a case beside its verdict.
+//! Subgroups: fields of the cases by which verdicts can be grouped.
 
 use serde_json::Value;
 
-use super::verdict::PairVerdict;
+use super::pair_verdict::PairVerdict;
 
-/// Subgroups that data sets tell of, each with the names of its field in different sets.
-const DIMENSIONS: [(&str, &[&str]); 6] = [
+/// Subgroups of known data sets, each with the names of its field in different sets.
+const SUBGROUP_FIELDS: [(&str, &[&str]); 6] = [
     ("data set", &["dataset", "data_set"]),
     (
         "question type",
@@ -17,22 +17,21 @@ const DIMENSIONS: [(&str, &[&str]); 6] = [
     ("scenario", &["scenario"]),
 ];
 
-/// Answers of up to so many words are in a bin.
-const LENGTHS: [(usize, &str); 4] = [
-    (5, "1-5 words"),
-    (20, "6-20 words"),
-    (80, "21-80 words"),
-    (usize::MAX, "over 80 words"),
-];
+/// A field with more values than this makes no subgroups.
+const MAX_VALUES: usize = 40;
 
-/// The subgroups of verdicts: name, and the field that tells it. A field with one value throughout, or
-/// a value of its own for almost every case, makes no subgroups.
-pub fn dimensions(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
+/// Finds the subgroups of verdicts: the name of each and its field. A field makes subgroups if it has
+/// several values, but not one for almost every case.
+pub fn subgroup_fields(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for (name, fields) in DIMENSIONS {
-        for field in fields.iter().filter(|field| varies(verdicts, field)) {
-            let several = fields.iter().filter(|f| varies(verdicts, f)).count() > 1;
-            let name = if several {
+    for (name, fields) in SUBGROUP_FIELDS {
+        let usable: Vec<&str> = fields
+            .iter()
+            .copied()
+            .filter(|field| makes_subgroups(verdicts, field))
+            .collect();
+        for field in &usable {
+            let name = if usable.len() > 1 {
                 format!("{name} ({field})")
             } else {
                 name.to_owned()
@@ -43,13 +42,13 @@ pub fn dimensions(verdicts: &[PairVerdict]) -> Vec<(String, String)> {
     found
 }
 
-fn varies(verdicts: &[PairVerdict], field: &str) -> bool {
+fn makes_subgroups(verdicts: &[PairVerdict], field: &str) -> bool {
     let mut values: Vec<String> = Vec::new();
     for value in verdicts.iter().filter_map(|v| v.field(field)) {
         if !values.contains(&value) {
             values.push(value);
         }
-        if values.len() > 40 {
+        if values.len() > MAX_VALUES {
             return false;
         }
     }
@@ -57,7 +56,7 @@ fn varies(verdicts: &[PairVerdict], field: &str) -> bool {
 }
 
 impl PairVerdict {
-    /// A field's value as text, where it is one value.
+    /// A field of the case as text; `None` if it is missing, empty, or not a single value.
     pub fn field(&self, name: &str) -> Option<String> {
         match self.meta.get(name)? {
             Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
@@ -65,38 +64,5 @@ impl PairVerdict {
             Value::Bool(value) => Some(value.to_string()),
             _ => None,
         }
-    }
-}
-
-/// The bin of an answer with so many words, and the bin's place.
-pub fn length_bin(words: usize) -> (usize, &'static str) {
-    let mut bins = LENGTHS.iter().enumerate();
-    let found = bins.find(|(_, (most, _))| words <= *most);
-    found.map_or((0, ""), |(i, (_, name))| (i, name))
-}
-
-/// The words of a text; scripts without spaces count by their characters.
-pub fn words(text: &str) -> usize {
-    let dense =
-        |c: &char| matches!(u32::from(*c), 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xAC00..=0xD7AF);
-    let word = |word: &str| {
-        let characters = word.chars().filter(dense).count();
-        characters + usize::from(word.chars().any(|c| c.is_alphanumeric() && !dense(&c)))
-    };
-    text.split_whitespace().map(word).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_two_scripts() {
-        assert_eq!(words("No - a small, bright mass."), 5);
-        assert_eq!(words("肺部 CT"), 3);
-        assert_eq!(words(""), 0);
-        assert_eq!(length_bin(5).1, "1-5 words");
-        assert_eq!(length_bin(6), (1, "6-20 words"));
-        assert_eq!(length_bin(999).1, "over 80 words");
     }
 }

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{print, render_tables};
 use crate::analysis::agreement::{
-    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, agreement, compare, join,
+    Agreement, AgreementConfig, JudgeComparison, LabelledUnits, agreement, compare_judges,
+    join_labels,
 };
 use crate::analysis::verdicts;
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
@@ -30,17 +31,17 @@ struct AgreementOutput<'a> {
 
 /// Runs the command.
 pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
-    let kind = ScoreKind::expected_if(args.expected);
+    let kind = ScoreKind::from_flag(args.expected);
     let mut verdicts = read(&args.records, kind, &args.sampling)?;
     if args.round {
-        verdicts.round();
+        verdicts.round_scores();
     }
     let units = labelled(&verdicts, &args.labels, verbosity)?;
     let bootstrap = bootstrap(&args.sampling);
     let plan = AgreementConfig {
         bootstrap,
-        on: args.on.clone(),
-        by: args.by.clone(),
+        targets: args.on.clone(),
+        group_by: args.by.clone(),
     };
     let labels = args
         .labels
@@ -59,11 +60,11 @@ pub(super) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
                 ));
             }
             if args.round {
-                other.round();
+                other.round_scores();
             }
             let target = section.target;
             let of = units.targets.get(&target);
-            of.map(|of| compare((&verdicts, of), &other, target, bootstrap))
+            of.map(|of| compare_judges([&verdicts, &other], of, target, bootstrap))
                 .transpose()?
         }
         _ => None,
@@ -130,7 +131,7 @@ pub(super) fn labelled(
                 verdicts.path.display()
             );
         }
-        return join(verdicts, &verdicts.labels, &verdicts.path);
+        return join_labels(verdicts, &verdicts.labels, &verdicts.path);
     };
     let options = LabelOptions {
         raters: args.raters.clone(),
@@ -148,7 +149,7 @@ pub(super) fn labelled(
     if let Some(beyond) = file.beyond() {
         note(format!("{}: {beyond}", path.display()));
     }
-    let units = join(verdicts, &file.entries, path)?;
+    let units = join_labels(verdicts, &file.entries, path)?;
     if let Some(first) = &units.first_unmatched {
         note(format!(
             "{}: {} of {} labels are about nothing in the records ({first})",

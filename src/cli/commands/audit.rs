@@ -8,14 +8,16 @@ use anyhow::{Context as _, Result, bail};
 use super::agree::{bootstrap, labelled, read};
 use super::{print, render_tables, unheeded};
 use crate::analysis::agreement::LabelledUnits;
-use crate::analysis::audit::{AuditCases, AuditPlan, AuditRequest, AuditResult, Probe, judge_all};
-use crate::analysis::metrics::records_at;
+use crate::analysis::audit::{
+    AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, Probe, run_passes,
+};
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
 use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
+use crate::judging::run::record_reader::find_records;
 use crate::judging::run::tally::Tally;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
@@ -26,7 +28,7 @@ use crate::support::text::{plural, printable};
 
 /// Runs the command.
 pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
-    let records = records_at(&args.source.path);
+    let records = find_records(&args.source.path);
     let asked = asked(args, records.is_some())?;
     let mut audit = match records {
         Some(records) => of_records(args, &records, &asked, verbosity)?,
@@ -63,7 +65,7 @@ fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     }
     probes.sort_unstable();
     probes.dedup();
-    if records && !probes.iter().any(|probe| !probe.judges_again()) {
+    if records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
             "--probes: {} are records, from which nothing can be judged again\n\
              hint: give the cases that were judged instead",
@@ -101,7 +103,7 @@ fn of_records(
     if (args.seat.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
         say("--panel and --limit are not heeded: nothing is judged again from records");
     }
-    Ok(AuditResult::of_records(&verdicts, units.as_ref(), asked))
+    Ok(AuditResult::from_verdicts(&verdicts, units.as_ref(), asked))
 }
 
 /// The labels, where there are any; an audit needs none.
@@ -130,9 +132,9 @@ fn of_cases(args: &AuditArgs, asked: &AuditRequest, verbosity: Verbosity) -> Res
         subject.verdicts.cluster_by(field)?;
     }
     let units = labels(args, &subject.verdicts, verbosity)?;
-    subject.settle(units.as_ref());
+    subject.join_labels(units.as_ref());
     let plan = subject.plan(asked);
-    let all = plan.sittings.len();
+    let all = plan.passes.len();
     let mut progress = Progress::of(args.progress, verbosity, Some(all as u64), "pairs");
     progress.note(&cost(&subject, &plan));
     let start = std::time::Instant::now();
@@ -145,19 +147,17 @@ fn of_cases(args: &AuditArgs, asked: &AuditRequest, verbosity: Verbosity) -> Res
         progress.show(tally.progress());
         Ok(())
     };
-    let batch = args.seat.batch_size as usize;
-    let judged = judge_all(
-        judge.as_mut(),
-        (&subject.pairs, &plan),
-        &mut images,
-        batch,
-        &mut told,
-    );
+    let settings = PassSettings {
+        pairs: &subject.pairs,
+        plan: &plan,
+        batch_size: args.seat.batch_size as usize,
+    };
+    let judged = run_passes(judge.as_mut(), settings, &mut images, &mut told);
     progress.end();
-    let sat = judged?;
+    let results = judged?;
     let taken = duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {taken}", plural(all as u64, "verdict")));
-    subject.audit((&plan, sat), units.as_ref(), asked)
+    subject.evaluate(&plan, &results, units.as_ref(), asked)
 }
 
 /// The cases, and how many could not be read.
@@ -201,7 +201,7 @@ fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)>
 
 /// What the audit costs.
 fn cost(subject: &AuditCases, plan: &AuditPlan) -> String {
-    let (all, pairs) = (plan.sittings.len(), subject.pairs.len());
+    let (all, pairs) = (plan.passes.len(), subject.pairs.len());
     format!(
         "{} to judge: {} as they are, and {} of them; --limit N takes the first N cases, --probes some \
          of the probes",

@@ -28,7 +28,7 @@ pub(super) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
-    let scores = ScoreKind::expected_if(!args.chosen);
+    let scores = ScoreKind::from_flag(!args.chosen);
     let verdicts = read(&args.records, scores, &args.sampling)?;
     let units = labelled(&verdicts, &args.labels, verbosity)?;
     let fitting = FitConfig {

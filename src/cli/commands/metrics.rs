@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::{print, render_tables, unheeded};
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
-    MetricTable, lines, records_at, score,
+    MetricTable, lines, score,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
 use crate::data::cases;
+use crate::judging::run::record_reader::find_records;
 use crate::support::device;
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
@@ -112,7 +113,7 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
 
 fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     let path = &args.source.path;
-    let records = records_at(path);
+    let records = find_records(path);
     if let Some(reference) = &args.rationales {
         let no_records = |path: &std::path::Path| {
             format!(
@@ -121,7 +122,7 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
             )
         };
         let ours = records.with_context(|| no_records(path))?;
-        let theirs = records_at(reference).with_context(|| no_records(reference))?;
+        let theirs = find_records(reference).with_context(|| no_records(reference))?;
         return AnswerSet::of_rationales(&ours, &theirs, args.limit);
     }
     if let Some(records) = records {

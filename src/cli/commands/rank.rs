@@ -11,7 +11,7 @@ use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
 pub(super) fn run(args: &RankArgs) -> Result<Exit> {
-    let kind = ScoreKind::expected_if(args.expected);
+    let kind = ScoreKind::from_flag(args.expected);
     let runs = args
         .records
         .iter()

@@ -27,7 +27,7 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = format(args)?;
     let inputs = Inputs {
         target: args.on,
-        scores: ScoreKind::expected_if(args.expected),
+        scores: ScoreKind::from_flag(args.expected),
         by: args.by.clone(),
         bootstrap: bootstrap(&args.sampling),
         labels: args.labels.labels.as_ref().map(|p| p.display().to_string()),

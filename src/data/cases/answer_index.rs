@@ -1,6 +1,6 @@
-//! Models' answers in LLaVA's answer-file form: one `{question_id, text, model_id}` per line.
+//! Index of answers files in LLaVA's format: one `{question_id, text, model_id}` per line.
 //!
-//! They are indexed in memory, because they come in any order while the cases pass by in theirs.
+//! The index is in memory, because answers and cases come in different orders.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,7 +18,7 @@ use crate::data::cases::answer_line::MalformedAnswer;
 use crate::data::cases::unusable_lines::UnusableLines;
 use crate::support::files::regular_file;
 
-/// The answers of all files, by question.
+/// Answers of all files, by question.
 #[derive(Default)]
 pub(super) struct AnswerIndex {
     /// Model names in the order of their first answer.
@@ -35,20 +35,20 @@ struct IndexedAnswer {
     text: Box<str>,
 }
 
-/// A response that a case should have and has not.
+/// A response that a case lacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingResponse {
-    /// Its model.
+    /// The model.
     pub(super) model: String,
-    /// Why.
+    /// The reason.
     pub(super) message: String,
 }
 
 impl AnswerIndex {
-    /// Reads files and folders of `.jsonl` files, in the order given (a folder's by name).
+    /// Reads files and folders of `.jsonl` files, in the given order (within a folder by name).
     ///
     /// # Errors
-    /// If a path does not exist, cannot be opened, or is a folder without answers.
+    /// A path does not exist, cannot be opened, or is a folder without answers.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
         let mut answers = Self::default();
         for path in paths {
@@ -59,7 +59,7 @@ impl AnswerIndex {
             };
             if files.is_empty() {
                 bail!(
-                    "{}: the folder holds no .jsonl file\nhint: answers are lines of \
+                    "{}: the folder contains no .jsonl file\nhint: add answers files with lines of \
                      {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}",
                     path.display()
                 );
@@ -76,22 +76,22 @@ impl AnswerIndex {
         self.files.iter().map(AsRef::as_ref)
     }
 
-    /// The models that answered.
+    /// The models with answers.
     pub(super) fn models(&self) -> &[String] {
         &self.models
     }
 
-    /// The number of answers.
+    /// Number of answers.
     pub(super) fn count(&self) -> u64 {
         self.by_question.values().map(|a| a.len() as u64).sum()
     }
 
-    /// The number of answers to the question known under one of `keys`.
+    /// Number of answers to the question with one of these ids.
     pub(super) fn count_of(&self, keys: &[String]) -> u64 {
         self.found(keys).len() as u64
     }
 
-    /// The number of answers whose question is a number of `rows` or more.
+    /// Number of answers whose question id is a row number of at least `rows`.
     pub(super) fn beyond(&self, rows: u64) -> u64 {
         let beyond = |id: &str| id.parse::<u64>().is_ok_and(|row| row >= rows);
         let all = self.by_question.iter().filter(|(id, _)| beyond(id));
@@ -140,7 +140,7 @@ impl AnswerIndex {
             }
         }
         for (line, broken) in broken {
-            // A torn line has lost its model, which stands last; the others of its file have it.
+            // A torn line has lost its model, which is the last field. Use the model of the other lines.
             let model = match (&broken.model, seen.as_slice()) {
                 (Some(name), _) => self.models.iter().position(|m| m == name),
                 (None, [only]) => Some(*only),
@@ -192,9 +192,8 @@ impl AnswerIndex {
         found.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Adds the answers to the question known under one of `keys`, and tells which are lost: those
-    /// stand among the responses with an empty text. A case that came with responses of its own
-    /// needs no answer; another needs one of every model.
+    /// Adds the answers to the question with one of these ids, and returns the missing ones, which become responses
+    /// with empty text. A case with its own responses needs no answers; other cases need one of every model.
     pub(super) fn attach(
         &mut self,
         keys: &[String],
@@ -235,7 +234,7 @@ impl AnswerIndex {
         lost
     }
 
-    /// The lines that could not be used.
+    /// The unusable lines.
     pub(super) fn unusable(&mut self) -> &mut UnusableLines {
         &mut self.unusable
     }
@@ -255,7 +254,7 @@ impl AnswerIndex {
         if nobody && n > 1 {
             format!(
                 "none of the {n} models has an answer to question_id {key}\n\
-                 hint: question_id must be the id of a case"
+                 hint: use the id of a case as question_id"
             )
         } else {
             format!("model {model} has no answer to question_id {key}")
@@ -263,7 +262,7 @@ impl AnswerIndex {
     }
 }
 
-/// A line of an answers file that cannot be used.
+/// The problem of an unusable line of an answers file.
 fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> InputProblem {
     InputProblem {
         loss: ProblemScope::Response {
@@ -274,7 +273,7 @@ fn of_line(path: &Path, line: u64, question: Option<String>, fault: String) -> I
     }
 }
 
-/// How records call a file: the same however the path to it was typed.
+/// Name of a file in records, independent of the path on the command line.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_numbers_and_texts_and_falls_back_on_the_file_name() {
+    fn ids_may_be_numbers_or_strings_and_the_file_name_is_the_default_model() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(
             dir.path().join("b.jsonl"),
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn own_responses_stay_and_others_join() {
+    fn answers_are_added_to_the_responses_of_the_case() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("b.jsonl");
         fs::write(&path, "{\"question_id\": 1, \"text\": \"no\"}\n").unwrap();
@@ -355,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_broken_and_repeated_lines() {
+    fn malformed_and_repeated_lines_are_problems() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.jsonl");
         let lines = [

@@ -5,29 +5,29 @@ use serde_json::Value;
 use super::python_json;
 use crate::data::cases::case_id::{id_in_broken, id_text, kind};
 
-/// An answer as its line gives it.
+/// A parsed answer line.
 #[derive(Debug)]
 pub(super) struct AnswerLine {
-    /// The question it answers.
+    /// Id of the question.
     pub(super) question: String,
-    /// The answer, perhaps empty.
+    /// The answer; may be empty.
     pub(super) text: Box<str>,
-    /// The model, where the line names it.
+    /// The model, if the line has one.
     pub(super) model: Option<String>,
 }
 
-/// What is wrong with a line, and what can be made out in it all the same.
+/// A malformed line, with the fields that could be read.
 #[derive(Debug)]
 pub(super) struct MalformedAnswer {
-    /// The question it answers.
+    /// Id of the question.
     pub(super) question: Option<String>,
-    /// The model it names.
+    /// The model, if readable.
     pub(super) model: Option<String>,
-    /// What is wrong.
+    /// The error message.
     pub(super) fault: String,
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn read(line: &str) -> Result<AnswerLine, MalformedAnswer> {
     parse(line).map_err(|fault| MalformedAnswer {
         question: id_in_broken(line, "question_id"),

@@ -1,4 +1,4 @@
-//! One case: an image, a question about it, and the responses to be judged.
+//! A case: an image, a question about it, and the responses to judge.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,67 +10,67 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One question about one image (or about none), with the responses of two or more models.
+/// A question about an image (or without one), with the responses of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Unique within its source.
     pub id: String,
-    /// Where the image is; `None` for a case that is judged as text.
+    /// The image; `None` for a case without image.
     pub image: Option<ImageSource>,
-    /// The question, as the patient or colleague asked it.
+    /// The question.
     pub question: String,
-    /// The answers to be judged.
+    /// The responses to judge.
     pub responses: Vec<Response>,
-    /// The known right answer, where there is one. It is kept for reports; the judge never sees it.
+    /// The reference answer, if known. The judge never sees it.
     pub reference: Option<String>,
-    /// Known scores, where a person or a rule gave them.
+    /// Labels, if known.
     pub labels: Option<CaseLabels>,
     /// Subgroup fields (modality, organ, answer type, language, ...).
     pub meta: Map<String, Value>,
-    /// Fields this program does not know, kept as they came.
+    /// Unknown fields, kept unchanged.
     pub extra: Map<String, Value>,
-    /// The line (or row) of the source, counted from one.
+    /// Line or row in the source, from 1.
     pub line: u64,
 }
 
-/// One model's answer.
+/// The response of one model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// The name of the model that wrote it.
+    /// Name of the model.
     #[schemars(regex(pattern = r"\S"))]
     pub model: String,
-    /// Its answer.
+    /// The text.
     #[schemars(regex(pattern = r"\S"))]
     pub text: String,
 }
 
-/// Where a case's image comes from.
+/// Source of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImageSource {
     /// A file.
     File(PathBuf),
-    /// Bytes that were embedded in the source, with the name they bear there.
+    /// Bytes embedded in the source.
     Bytes {
-        /// The name in messages and records.
+        /// Name for messages and records.
         name: String,
         /// The encoded image.
         bytes: Arc<[u8]>,
     },
 }
 
-/// Known scores of the responses, one number per response.
+/// Labels: one score per response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CaseLabels {
-    /// The final scores.
+    /// Final scores.
     #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<LabelScore>>")]
     pub last: Option<Vec<f64>>,
-    /// The scores of aspects.
+    /// Scores of aspects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<Aspect, Vec<LabelScore>>")]
     pub aspects: BTreeMap<Aspect, Vec<f64>>,
-    /// The scores of criteria.
+    /// Scores of criteria.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<Criterion, Vec<LabelScore>>")]
     pub criteria: BTreeMap<Criterion, Vec<f64>>,
@@ -81,17 +81,17 @@ pub struct CaseLabels {
 #[expect(dead_code, reason = "only its schema is used")]
 struct LabelScore(#[schemars(range(min = 0, max = 5))] f64);
 
-/// Why a case or pair has no verdict. It is never a zero, a tie or a guess.
+/// Reason why a case or pair is unscored.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum UnscoredReason {
-    /// The case could not be read (broken line, missing field, empty answer).
+    /// The case could not be read (malformed line, missing field, empty answer).
     Parse,
-    /// The case does not fit into the panel's context.
+    /// The prompt exceeds the context of the panel.
     Truncated,
-    /// The judge declined.
+    /// The judge refused.
     Refused,
     /// The judge could not be reached.
     Transport,
@@ -100,7 +100,7 @@ pub enum UnscoredReason {
 }
 
 impl UnscoredReason {
-    /// The name in records.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -112,40 +112,40 @@ impl UnscoredReason {
     }
 }
 
-/// A case that could not be read, and why.
+/// A problem with a case of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputProblem {
-    /// The file that holds the case.
+    /// File of the case.
     pub file: PathBuf,
-    /// Its line or row, counted from one.
+    /// Line or row, from 1.
     pub line: u64,
-    /// The case's id where it could be read.
+    /// Id of the case, if readable.
     pub id: Option<String>,
-    /// The kind of failure.
+    /// Category of the problem.
     pub reason: UnscoredReason,
-    /// What was expected and what was found.
+    /// Message with expected and found values.
     pub message: String,
-    /// What is lost by it.
+    /// What the problem affects.
     pub loss: ProblemScope,
 }
 
-/// What a [`InputProblem`] costs.
+/// What an [`InputProblem`] affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemScope {
-    /// A whole case. Its models are named where they are known.
+    /// The whole case, with its models if known.
     Case(Vec<String>),
-    /// A response of a case that follows.
+    /// A response of the case that follows.
     Response {
-        /// Whose it is; `None` for a fault that costs no answer, as a line of an answers file that
-        /// was needed by no case.
+        /// The model; `None` if the problem affects no answer, for example an answer line that
+        /// matches no case.
         model: Option<Box<str>>,
-        /// The pairs that cannot be judged without it; the others can.
+        /// The pairs that cannot be judged.
         pairs: Box<[[String; 2]]>,
     },
 }
 
 impl InputProblem {
-    /// The pairs that are lost.
+    /// The pairs that cannot be judged.
     pub fn pairs(&self) -> Vec<[String; 2]> {
         match &self.loss {
             ProblemScope::Response { pairs, .. } => pairs.to_vec(),
@@ -162,7 +162,7 @@ impl InputProblem {
         }
     }
 
-    /// The models of a whole case that is lost, as far as they are known.
+    /// The known models of an unreadable case.
     pub fn models(&self) -> &[String] {
         match &self.loss {
             ProblemScope::Case(models) => models,
@@ -170,7 +170,7 @@ impl InputProblem {
         }
     }
 
-    /// The model whose response to a case that follows is lost.
+    /// The model whose response is missing.
     pub fn lost_response(&self) -> Option<&str> {
         match &self.loss {
             ProblemScope::Response { model, .. } => model.as_deref(),
@@ -178,17 +178,17 @@ impl InputProblem {
         }
     }
 
-    /// Whether no answer is lost by it.
+    /// Whether the problem affects no answer.
     pub fn costs_nothing(&self) -> bool {
         matches!(&self.loss, ProblemScope::Response { model: None, pairs } if pairs.is_empty())
     }
 
-    /// Whether a whole case is lost.
+    /// Whether the problem affects the whole case.
     pub fn is_case(&self) -> bool {
         matches!(self.loss, ProblemScope::Case(_))
     }
 
-    /// A problem of reading ([`Reason::Parse`]).
+    /// Creates a problem with the reason `parse`.
     pub fn parse(file: &Path, line: u64, id: Option<String>, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {

@@ -1,4 +1,4 @@
-//! From what a reader found to a case: the rules that are the same for every layout.
+//! Completes drafts to cases, by the same rules for every layout.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,42 +7,42 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::case::{Case, InputProblem, ProblemScope, Response};
-use super::source::{CaseResult, SourceOptions};
+use super::source_options::{CaseResult, SourceOptions};
 use crate::data::cases::answer_index::AnswerIndex;
 use crate::data::cases::answer_matches::AnswerMatchCounts;
 use crate::data::cases::case_labels;
 use crate::data::cases::removed_responses::{RemovedResponse, check_own, leave_out};
 
-/// A case as it stands in its file, before the answers join it.
+/// A case as read from its file, before answers are attached.
 pub(super) struct Draft {
-    /// The case; its responses are those of the file, often none.
+    /// The case with the responses of its own file, often none.
     pub(super) case: Case,
-    /// What an answers file may call it.
+    /// Ids under which answers files may refer to it.
     pub(super) keys: Vec<String>,
     /// The file.
     pub(super) file: Arc<Path>,
-    /// What is wrong with parts of it that no verdict needs; they are left out.
+    /// Problems in fields that no verdict needs; these fields are left out.
     pub(super) faults: Vec<String>,
-    /// False for a question in a language that is not asked for.
+    /// Whether the language of the question is selected.
     pub(super) wanted: bool,
 }
 
-/// What a reader yields.
+/// The items of a reader.
 pub(super) type Drafts = Box<dyn Iterator<Item = Result<Draft, InputProblem>> + Send>;
 
-/// Makes cases of drafts.
+/// Completes drafts to cases.
 pub(super) struct CaseAssembler {
     answers: AnswerIndex,
     min_responses: usize,
     with_reference: bool,
-    /// The line on which an id was first used. Ids are kept as short digests: 16 bytes a case.
+    /// Line of the first use of each id. Ids are stored as 16-byte digests.
     seen: HashMap<[u8; 16], u64>,
-    /// How many answers have met their case.
+    /// Counts of answers that matched a case.
     pub(super) met: AnswerMatchCounts,
 }
 
 impl CaseAssembler {
-    /// An assembly that draws on `answers`.
+    /// Creates an assembler with the answers of answers files.
     pub(super) fn new(answers: AnswerIndex, options: &SourceOptions) -> Self {
         Self {
             answers,
@@ -58,27 +58,27 @@ impl CaseAssembler {
         &self.answers
     }
 
-    /// Notes that a question is not asked for; its answers are not missed.
-    pub(super) fn pass_over(&mut self, keys: &[String]) {
+    /// Counts the answers to a question in another language.
+    pub(super) fn count_unselected(&mut self, keys: &[String]) {
         self.met.unasked(&self.answers, keys);
     }
 
-    /// Notes that a case could not be read; its answers are not missed either.
-    pub(super) fn lose(&mut self, keys: &[String]) {
+    /// Counts the answers to an unreadable case.
+    pub(super) fn count_unreadable(&mut self, keys: &[String]) {
         self.met.lost_case(&self.answers, keys);
     }
 
-    /// The models that answered in files.
+    /// The models of the answers files.
     pub(super) fn models(&self) -> Vec<String> {
         self.answers.models().to_vec()
     }
 
-    /// The lines of answers that could not be used and that no case missed.
+    /// The unusable answer lines that match no case.
     pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
         self.answers.unusable().leftover()
     }
 
-    /// The case of a draft behind the problems of its responses, or the problem of all of it.
+    /// Completes a draft: the problems of its responses followed by the case, or one problem of the whole case.
     pub(super) fn finish(&mut self, draft: Draft) -> Vec<CaseResult> {
         let Draft {
             mut case,
@@ -127,8 +127,7 @@ impl CaseAssembler {
         entries
     }
 
-    /// Fills a case. Gives what is wrong with responses that were left out, and the pairs that are
-    /// lost by each.
+    /// Attaches the answers. Returns the problems of responses that were left out, with the lost pairs of each.
     fn complete(
         &mut self,
         case: &mut Case,
@@ -143,10 +142,7 @@ impl CaseAssembler {
         }
         self.met.case(&self.answers, keys);
         if case.question.trim().is_empty() {
-            return Err(
-                "the question is empty\nhint: answers are judged by the question they answer"
-                    .into(),
-            );
+            return Err("the question is empty\nhint: add the question".into());
         }
         let mut lost = check_own(&case.responses)?;
         lost.extend(self.answers.attach(keys, &mut case.responses));
@@ -171,7 +167,7 @@ impl CaseAssembler {
         Ok(lost)
     }
 
-    /// The line on which the case's id was used before.
+    /// The line of an earlier case with the same id.
     fn first_use(&mut self, case: &Case) -> Option<u64> {
         let digest = Sha256::digest(case.id.as_bytes());
         let key = digest.first_chunk::<16>().copied()?;
@@ -207,7 +203,7 @@ impl CaseAssembler {
     }
 }
 
-/// Adds the reference as the response of the model `reference`.
+/// Adds the reference as a response of the model `reference`.
 fn join_reference(case: &mut Case) -> Result<(), String> {
     const MODEL: &str = "reference";
     let Some(text) = case.reference.clone().filter(|t| !t.trim().is_empty()) else {
@@ -269,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_used_once() {
+    fn repeated_id_is_a_problem() {
         let mut assembly = assembly(false);
         let two = [("a", "yes"), ("b", "no")];
         assert!(finish(&mut assembly, draft("x", 3, &two)).is_ok());
@@ -283,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn one_response_is_no_pair_unless_the_reference_joins() {
+    fn one_response_needs_the_reference_to_form_a_pair() {
         let one = [("a", "no")];
         let problem = finish(&mut assembly(false), draft("x", 1, &one)).unwrap_err();
         assert!(problem.message.contains("two or more"), "{problem}");
@@ -301,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_empty_texts_and_double_models() {
+    fn empty_questions_and_repeated_models_are_problems() {
         let mut assembly = assembly(false);
         let empty =
             finish(&mut assembly, draft("x", 1, &[("a", "yes"), ("b", " \n")])).unwrap_err();
@@ -323,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn one_empty_response_costs_its_pairs_only() {
+    fn empty_response_affects_only_its_pairs() {
         let texts = [("a", "yes"), ("b", ""), ("c", "no"), ("d", " ")];
         let mut draft = draft("x", 5, &texts);
         draft.case.labels = Some(crate::data::cases::CaseLabels {
@@ -348,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_case_names_its_models() {
+    fn unreadable_case_names_its_models() {
         let texts = [("a", "yes"), ("b", "")];
         let problem = finish(&mut assembly(false), draft("x", 1, &texts)).unwrap_err();
         assert!(problem.is_case());

@@ -1,13 +1,13 @@
-//! Ids as text: `7`, `7.0` and `" 7 "` in different files mean the same case.
+//! Normalizes ids: `7`, `7.0` and `" 7 "` in different files mean the same case.
 
 use serde_json::Value;
 
-/// The id a JSON value names; `None` if it is neither a number nor a text.
+/// Returns the id in a JSON value; `None` if it is neither a number nor a string.
 pub(crate) fn id_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|t| !t.is_empty()),
         Value::Number(number) => Some(match number.as_f64() {
-            // Tables that passed through a data frame with gaps come back with 7.0 for 7.
+            // Data frames with missing values turn 7 into 7.0.
             Some(float) if !number.is_i64() && !number.is_u64() && float.fract() == 0.0 => {
                 format!("{float:.0}")
             }
@@ -17,7 +17,7 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The id in a line that is not JSON as a whole, where it can still be made out.
+/// Returns the id in a malformed JSON line, if it is readable.
 pub(super) fn id_in_broken(line: &str, field: &str) -> Option<String> {
     let (_, rest) = line.split_once(&format!("\"{field}\""))?;
     let rest = rest.trim_start().strip_prefix(':')?;
@@ -25,7 +25,7 @@ pub(super) fn id_in_broken(line: &str, field: &str) -> Option<String> {
     values.next()?.ok().as_ref().and_then(id_text)
 }
 
-/// What a JSON value is, for messages.
+/// The type of a JSON value, for messages.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -43,7 +43,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_and_texts_meet() {
+    fn numbers_and_strings_are_equal_ids() {
         let ids = [json!(7), json!(7.0), json!(" 7 "), json!("7")];
         assert!(ids.iter().all(|v| id_text(v).as_deref() == Some("7")));
         assert_eq!(id_text(&json!(7.5)).as_deref(), Some("7.5"));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_an_id_in_a_torn_line() {
+    fn id_in_a_torn_line_is_found() {
         assert_eq!(
             id_in_broken(r#"{"id": "a1", "ques"#, "id").as_deref(),
             Some("a1")

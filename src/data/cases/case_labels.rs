@@ -1,4 +1,4 @@
-//! Known scores in a case: `{"final": [a, b], "aspects": {...}, "criteria": {...}}`.
+//! Labels of a case: `{"final": [a, b], "aspects": {...}, "criteria": {...}}`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::case::CaseLabels;
 use crate::data::cases::case_id::kind;
 
-/// Labels from JSON. An unknown name is an error: a misspelt criterion would silently not count.
+/// Parses labels. Unknown names are errors, so that a misspelt criterion is not ignored.
 pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
     let mut labels = CaseLabels::default();
     for (key, value) in object(value, "labels")? {
@@ -29,11 +29,9 @@ pub(crate) fn parse(value: Value) -> Result<CaseLabels, String> {
     Ok(labels)
 }
 
-/// What is told of labels that are left out.
+/// Message for labels that are left out.
 pub(super) fn left_out(fault: &str) -> String {
-    format!(
-        "{fault}\nhint: the case is judged without its labels; mend them and run again to have them"
-    )
+    format!("{fault}\nhint: the case is judged without its labels; fix them and run again")
 }
 
 /// Checks that there is one score per response.
@@ -54,7 +52,7 @@ pub(super) fn check(labels: &CaseLabels, responses: usize) -> Result<(), String>
     }
 }
 
-/// Leaves the scores of the responses that are kept.
+/// Keeps the scores of the kept responses.
 pub(super) fn keep(labels: &mut CaseLabels, kept: &[bool]) {
     let all = labels.last.iter_mut();
     let all = all.chain(labels.aspects.values_mut());
@@ -112,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn reads_the_three_groups() {
+    fn all_three_groups_are_read() {
         let labels = parse(json!({
             "final": [5, 0.5],
             "aspects": {"medical_knowledge": [4, 1]},
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_know() {
+    fn unknown_names_are_errors() {
         let fault = |v| parse(v).unwrap_err();
         assert!(fault(json!({"finale": [1, 2]})).contains("finale"));
         assert!(fault(json!({"criteria": {"accuracy": [1, 2]}})).contains("factual_accuracy"));

@@ -1,6 +1,6 @@
-//! `questions.csv`: a table with the columns `id`, `image` and `question`, perhaps `reference`.
+//! `questions.csv`: a table with the columns `id`, `image`, `question` and optionally `reference`.
 //!
-//! Every other column goes into `meta`. The responses come from answers files.
+//! Other columns go to `meta`. The responses come from answers files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use super::jsonl::image;
 use crate::data::cases::case_assembler::{Draft, Drafts};
 use crate::data::cases::csv_rows::CsvSheet;
 
-/// Where the known columns are.
+/// Indices of the known columns.
 struct Columns {
     names: Vec<String>,
     id: usize,
     image: usize,
     question: usize,
     reference: Option<usize>,
-    /// What stands between them.
+    /// The delimiter.
     delimiter: char,
 }
 
-/// The cases of a table. Image paths are relative to it.
+/// Reads the cases of a table. Image paths are relative to it.
 ///
 /// # Errors
-/// If the file cannot be opened or a column is missing.
+/// The file cannot be opened, or a column is missing.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     let sheet = CsvSheet::open(path)?;
     let columns = columns(&sheet, path)?;
@@ -42,7 +42,7 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     })))
 }
 
-/// The number of rows.
+/// Number of rows.
 pub(super) fn count(path: &Path) -> Result<u64> {
     Ok(CsvSheet::open(path)?.rows.count() as u64)
 }
@@ -55,7 +55,7 @@ fn columns(sheet: &CsvSheet, path: &Path) -> Result<Columns> {
         let all = ["id", "image", "question"];
         let missing: Vec<_> = all.into_iter().filter(|n| find(n).is_none()).collect();
         bail!(
-            "{}: no column {}, found {}\nhint: the first line must name the columns \
+            "{}: no column {}, found {}\nhint: the first line must contain the columns \
              id,image,question (and perhaps reference); for cases without images leave `image` empty",
             path.display(),
             missing.join(", "),
@@ -90,7 +90,7 @@ fn draft(
         let (found, expected) = (row.len(), columns.names.len());
         let fault = format!(
             "the row has {found} columns, expected {expected}\n\
-             hint: put a text with `{}` or quotes into quotes, and write a quote within it as two",
+             hint: quote texts that contain `{}` or quotes, and double the quotes inside",
             columns.delimiter
         );
         return Err(with_id(fault));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_quotes_newlines_and_other_columns() {
+    fn quotes_newlines_and_other_columns_are_read() {
         let table = "\u{feff}ID, question ,organ,image,reference\r\n\
             1,\"Is it, \"\"here\"\",\nor there?\",lung,images/a.png,here\r\n\r\n,,,,\r\n2,Why?,,,\r\n";
         let drafts = read(table.as_bytes()).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_missing_column() {
+    fn missing_column_is_named() {
         let error = read(b"id,picture,question\n1,a.png,q\n")
             .err()
             .unwrap()
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_told_apart_by_what_stands_most_often_between_them() {
+    fn most_frequent_delimiter_is_used() {
         let text = "id;image;question;\"left, right, or both\"\n1;;q, r?;l\n2;;q\n";
         let drafts = read(text.as_bytes()).unwrap();
         let first = &drafts[0].as_ref().unwrap().case;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_cannot_be_understood_are_refused() {
+    fn ambiguous_tables_are_rejected() {
         let wide: Vec<u8> = "\u{feff}id,image,question\n1,,q\n"
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_costs_its_row_only() {
+    fn unclosed_quote_affects_only_its_row() {
         let table = "id,image,question\n1,,\"is\nit?\"\n\n2,,\"open\n3,,Q\n4,,\"open, too\n5,,Q";
         for end in ["", "\n", "\r\n\n"] {
             let drafts = read(format!("{table}{end}").as_bytes()).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_row_is_one_problem() {
+    fn malformed_row_is_one_problem() {
         let table = b"id;image;question\n1;;q\n2;a.png\n;a.png;q\n4;a.png;\xFF\n5;a.png;q\n";
         let drafts = read(table).unwrap();
         let lines: Vec<_> = drafts

@@ -1,4 +1,4 @@
-//! The rows of a table that people write: blank lines, line breaks in quotes, quotes never closed.
+//! Rows of hand-written CSV files: blank lines, line breaks in quotes, unclosed quotes.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result as Opened, bail};
 
 use crate::support::files::regular_file;
 
-/// A table with a header, as spreadsheets write it.
+/// A CSV file with a header.
 pub(crate) struct CsvSheet {
-    /// The names of the columns.
+    /// Column names.
     pub(crate) names: Vec<String>,
-    /// The rows below them.
+    /// The rows.
     pub(crate) rows: CsvRows,
-    /// What stands between columns.
+    /// The delimiter.
     pub(crate) delimiter: char,
 }
 
@@ -23,8 +23,7 @@ impl CsvSheet {
     /// Opens a table and reads its header.
     ///
     /// # Errors
-    /// If the file cannot be opened or read, is no text in UTF-8 with line feeds, or has two columns of one
-    /// name.
+    /// The file cannot be opened or read, is not UTF-8 with line feeds, or has two columns with the same name.
     pub(crate) fn open(path: &Path) -> Opened<Self> {
         let context = || format!("table {} cannot be opened", path.display());
         let file = regular_file::open(path).with_context(context)?;
@@ -41,7 +40,7 @@ impl CsvSheet {
         let names: Vec<String> = header.iter().map(name).collect();
         if names.iter().any(|name| name.as_bytes() == END.trim_ascii()) {
             bail!(
-                "{}: the table is empty\nhint: its first line names the columns",
+                "{}: the table is empty\nhint: the first line must contain the column names",
                 path.display()
             );
         }
@@ -54,7 +53,7 @@ impl CsvSheet {
     }
 }
 
-/// The first bytes of a file, among them the header.
+/// The first bytes of a file, including the header.
 fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular_file::open(path)?
@@ -63,10 +62,10 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Refuses the texts that spreadsheets write besides UTF-8: read as that, they would be one long header.
+/// Rejects UTF-16 and lone carriage returns, which would parse as one long header.
 fn check_encoding(beginning: &[u8], path: &Path) -> Opened<()> {
     let wide = beginning.starts_with(b"\xFF\xFE") || beginning.starts_with(b"\xFE\xFF");
-    // Of the letters of a table, every second byte in UTF-16 is zero.
+    // In UTF-16, every second byte of ASCII text is zero.
     let half = |pair: &&[u8]| pair.contains(&0);
     let halves = beginning.chunks_exact(2).filter(half).count();
     let fault = if wide || halves > beginning.len() / 4 {
@@ -84,13 +83,13 @@ fn check_encoding(beginning: &[u8], path: &Path) -> Opened<()> {
     )
 }
 
-/// Of two columns of one name nobody knows which is meant; columns without a name may be many.
+/// Rejects repeated column names. Several columns may have no name.
 fn check_names(names: &[String], path: &Path) -> Opened<()> {
     for (i, name) in names.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
         let mut before = names.iter().take(i);
         if before.any(|other| other.eq_ignore_ascii_case(name)) {
             bail!(
-                "{}: two columns `{name}`, expected one\nhint: rename one of them",
+                "{}: the column `{name}` appears twice\nhint: rename one of them",
                 path.display()
             );
         }
@@ -98,8 +97,7 @@ fn check_names(names: &[String], path: &Path) -> Opened<()> {
     Ok(())
 }
 
-/// What stands most often between the names of the header: spreadsheets of some languages write `;`,
-/// others a tab.
+/// The most frequent delimiter in the header. Spreadsheets in some languages write `;`, others a tab.
 fn delimiter(beginning: &[u8]) -> u8 {
     let (mut counts, mut quoted) = ([(0, b','), (0, b';'), (0, b'\t')], false);
     for byte in beginning {
@@ -118,16 +116,15 @@ fn delimiter(beginning: &[u8]) -> u8 {
     most.map_or(b',', |(_, delimiter)| delimiter)
 }
 
-/// A table with a last line of its own behind the file's.
+/// A table followed by a sentinel line.
 type CsvReader = Reader<io::Chain<BufReader<File>, &'static [u8]>>;
 
-/// The line that ends every table, behind a break that the file's last line may lack. A quote that
-/// is never closed swallows it.
+/// The sentinel line after the table. An unclosed quote consumes it.
 const END: &[u8] = b"\n\0end\0\n";
-/// How often reading goes on behind a quote that is never closed.
+/// Maximum number of restarts after unclosed quotes.
 const RESUMED: u32 = 100;
 
-/// Reads a table from where `file` stands.
+/// Reads a table from the current position of `file`.
 fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
     let mut builder = ReaderBuilder::new();
     builder
@@ -138,26 +135,26 @@ fn table(file: BufReader<File>, delimiter: u8, headers: bool) -> CsvReader {
     builder.from_reader(file.chain(END))
 }
 
-/// The rows that are not blank, each with the line on which it begins.
+/// The non-blank rows with their line numbers.
 pub(crate) struct CsvRows {
     reader: CsvReader,
     path: PathBuf,
     delimiter: u8,
-    /// Lines of the file before the reader's first.
+    /// Number of lines before the reader's first line.
     before: u64,
     resumed: u32,
     ended: bool,
 }
 
-/// What stands at a line.
+/// An item of a table.
 enum CsvItem {
     Row(ByteRecord),
-    /// A row whose quote is open at the end of the file.
+    /// A row with an unclosed quote.
     Open,
 }
 
 impl CsvRows {
-    /// The rows that a table still has.
+    /// Creates an iterator over the remaining rows.
     fn new(reader: CsvReader, path: &Path, delimiter: u8) -> Self {
         Self {
             reader,
@@ -169,7 +166,7 @@ impl CsvRows {
         }
     }
 
-    /// The reader's own position of a row counts the blank lines before it as part of it.
+    /// Reads a row. The position of the csv reader includes blank lines before the row.
     fn read(&mut self) -> ::csv::Result<Option<(u64, CsvItem)>> {
         let mut row = ByteRecord::new();
         while self.reader.read_byte_record(&mut row)? {
@@ -193,7 +190,7 @@ impl CsvRows {
         Ok(None)
     }
 
-    /// Goes on behind a line of the file.
+    /// Restarts after a line of the file.
     fn resume(&mut self, line: u64) -> io::Result<()> {
         let mut file = BufReader::new(regular_file::open(&self.path)?);
         for _ in 0..line {
@@ -222,7 +219,7 @@ impl Iterator for CsvRows {
             Ok(Some((line, CsvItem::Open))) => {
                 let mut fault = String::from(
                     "a quote is opened in this row and never closed\n\
-                     hint: close it, or write a quote within a text as two",
+                     hint: close it, or double the quotes inside a text",
                 );
                 if self.resumed == RESUMED {
                     self.ended = true;

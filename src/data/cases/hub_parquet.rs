@@ -1,4 +1,4 @@
-//! Cases from the hub's Parquet files: Path-VQA and VQA-RAD with embedded images.
+//! Cases from Parquet files of the Hugging Face Hub: Path-VQA and VQA-RAD with embedded images.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::layout::stem;
 use super::parquet::{VqaRow, VqaRows};
 use crate::data::cases::case_assembler::{Draft, Drafts};
 
-/// The cases of the shards of one split, in order. The row index, by which answers name their
-/// question, counts through all of them.
+/// Reads the cases of the shards of a split, in order. Row numbers, which are the question ids of answers, count through
+/// all shards.
 pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
     let mut before = 0;
     let mut opened = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn drafts(shards: &[PathBuf]) -> Result<Drafts> {
     )))
 }
 
-/// The number of rows.
+/// Number of rows.
 pub(super) fn count(shards: &[PathBuf]) -> Result<u64> {
     shards
         .iter()
@@ -94,8 +94,7 @@ fn is_yes_no(answer: &str) -> bool {
     word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("no")
 }
 
-/// The data set a file belongs to, by the names of its folders: the two the hub has in this layout,
-/// else the folder that holds the shards.
+/// Name of the data set, from the folder names: one of the two known data sets, otherwise the folder of the shards.
 fn dataset_of(path: &Path) -> String {
     let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let names: Vec<String> = full
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_rows_through_all_shards() {
+    fn rows_count_through_all_shards() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("Path-VQA").join("data");
         std::fs::create_dir_all(&folder).unwrap();
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_data_set_by_its_folders() {
+    fn data_set_name_comes_from_folders() {
         assert_eq!(
             dataset_of(Path::new("/x/vqa_rad/data/train.parquet")),
             "vqa_rad"

@@ -1,7 +1,7 @@
-//! The elements of a JSON file that is one large array, one at a time.
+//! Reads the elements of a large JSON array one at a time.
 //!
-//! The released data sets are single arrays of thousands of objects. Cutting them at the commas of
-//! the outermost level keeps memory flat and lets one broken element be reported alone.
+//! The released data sets are single arrays of thousands of objects. Splitting at top-level commas keeps memory
+//! constant and isolates malformed elements.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::support::files::regular_file;
 /// A row of an array file, with its line.
 pub(super) type NumberedRow<T> = Result<(u64, T), InputProblem>;
 
-/// The rows of a file that is an array of `T`, whose ids are in the field `id`.
+/// Reads the rows of an array file of `T` with ids in the field `id`.
 ///
 /// # Errors
-/// If the file cannot be opened.
+/// The file cannot be opened.
 pub(super) fn rows<T: DeserializeOwned>(
     path: &Path,
     id: &'static str,
@@ -51,7 +51,7 @@ pub(super) fn rows<T: DeserializeOwned>(
     )
 }
 
-/// Elements of an array as raw JSON, with the number of the line on which each begins.
+/// Elements of an array as raw JSON, with line numbers.
 pub(super) struct Elements<R> {
     reader: R,
     line: u64,
@@ -66,7 +66,7 @@ enum ArrayState {
 }
 
 impl<R: BufRead> Elements<R> {
-    /// The elements of the array in `reader`.
+    /// Creates an iterator over the array in `reader`.
     pub(super) fn new(reader: R) -> Self {
         Self {
             reader,
@@ -103,7 +103,7 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    /// The bytes up to the comma or bracket that ends the element.
+    /// Reads up to the comma or bracket that ends the element.
     fn element(&mut self) -> Result<Option<(u64, Vec<u8>)>, String> {
         let (mut bytes, mut depth, mut quoted, mut escaped) = (Vec::new(), 0_u32, false, false);
         let mut start = self.line;
@@ -142,7 +142,7 @@ impl<R: BufRead> Elements<R> {
 }
 
 impl<R: BufRead> Iterator for Elements<R> {
-    /// The line and the element's text; or what is wrong with it.
+    /// The line, and the text of the element or an error.
     type Item = (u64, Result<Vec<u8>, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_at_the_outermost_commas() {
+    fn splits_at_top_level_commas() {
         let found = all("\u{feff}[{\"a\": \"],}\\\"\", \"b\": [1, {}]},\n\n 2 ,\n \"x,\" ]\n");
         let texts: Vec<_> = found
             .iter()
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_it_ends_too_early() {
+    fn truncated_array_is_an_error_with_line() {
         let found = all("[{\"a\": 1},\n{\"b\": ");
         assert_eq!(found.len(), 2);
         assert!(found[1].1.as_ref().unwrap_err().contains("ends within"));

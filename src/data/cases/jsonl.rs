@@ -1,7 +1,7 @@
 //! A JSONL file of cases: one object per line.
 //!
-//! `{"id", "image", "question", "responses": [{"model", "text"}, ...]}` and, where known,
-//! `reference`, `labels` and `meta`. Other fields are kept as they came.
+//! `{"id", "image", "question", "responses": [{"model", "text"}, ...]}` and optionally
+//! `reference`, `labels` and `meta`. Other fields are kept unchanged.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,7 +19,7 @@ use crate::data::cases::case_id::{id_in_broken, id_text, kind};
 use crate::data::cases::case_labels;
 use crate::support::files::regular_file;
 
-/// The cases of a file. Image paths are relative to it.
+/// Reads the cases of a file. Image paths are relative to it.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     let opened = open(path)?;
     let file: Arc<Path> = path.into();
@@ -48,7 +48,7 @@ pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     )))
 }
 
-/// The number of lines that are not blank.
+/// Number of non-blank lines.
 pub(super) fn count(path: &Path) -> Result<u64> {
     Ok(Lines::new(BufReader::new(open(path)?)).count() as u64)
 }
@@ -56,13 +56,13 @@ pub(super) fn count(path: &Path) -> Result<u64> {
 fn open(path: &Path) -> Result<File> {
     regular_file::open(path).with_context(|| {
         format!(
-            "cases file {} cannot be opened\nhint: check the path and who may read it",
+            "cases file {} cannot be opened\nhint: check the path and its permissions",
             path.display()
         )
     })
 }
 
-/// Why a line is no case, with what can still be told of it.
+/// A malformed line, with the fields that could be read.
 #[derive(Debug, Default)]
 struct LineError {
     id: Option<String>,
@@ -79,7 +79,7 @@ impl From<String> for LineError {
     }
 }
 
-/// A case with what is wrong with parts of it that no verdict needs.
+/// Parses a case, and returns problems in fields that no verdict needs.
 fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
     let value = python_json::read(line).map_err(|e| LineError {
         id: id_in_broken(line, "id"),
@@ -141,7 +141,7 @@ fn parse(line: &str, file: &Path) -> Result<(Case, Vec<String>), LineError> {
     }
 }
 
-/// The models of a case whose other fields may be anything.
+/// The models of a possibly malformed case.
 fn models(responses: Option<&Value>) -> Vec<String> {
     let mut models: Vec<String> = Vec::new();
     for response in responses.and_then(Value::as_array).into_iter().flatten() {
@@ -155,8 +155,7 @@ fn models(responses: Option<&Value>) -> Vec<String> {
     models
 }
 
-/// Takes a field that the judge does not see; what is wrong with it costs no verdict. Gives any other
-/// field back.
+/// Stores a field that the judge does not see; its problems affect no verdict. Returns any other field.
 fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, String> {
     match (name, value) {
         ("labels" | "meta", Value::Null) => Ok(None),
@@ -178,11 +177,11 @@ fn spare(case: &mut Case, name: &str, value: Value) -> Result<Option<Value>, Str
     }
 }
 
-/// What is wrong with a line of JSON; the line's own number is told beside it.
+/// Message for malformed JSON, without the line number.
 fn broken(error: &serde_json::Error) -> String {
     let reason = python_json::reason(error);
     format!(
-        "broken JSON in column {}: {reason}\nhint: each line must be one object, as \
+        "malformed JSON at column {}: {reason}\nhint: each line must be one object, as \
          {{\"id\", \"image\", \"question\", \"responses\"}}",
         error.column()
     )
@@ -203,7 +202,7 @@ fn fill(case: &mut Case, name: String, value: Value, file: &Path) -> Result<(), 
     Ok(())
 }
 
-/// The image a file names: the path is relative to that file.
+/// The image with this name; the path is relative to the file.
 pub(super) fn image(name: &str, file: &Path) -> Result<ImageSource, String> {
     if name.trim().is_empty() {
         return Err("field `image` is empty: leave it out for a case without an image".into());
@@ -245,7 +244,7 @@ fn response(number: usize, value: Value) -> Result<Response, String> {
     };
     let mut take = |name: &str| match fields.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Ok(text),
-        // A response without an answer costs this response only, not the case.
+        // A response without text affects only this response.
         _ if name == "text" => Ok(String::new()),
         Some(other) => Err(format!(
             "`{name}` of response {number} is {}, expected a string",
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_field_and_keeps_the_rest() {
+    fn all_fields_are_read_and_unknown_fields_kept() {
         let line = r#"{"id": 7, "image": "images/a.png", "question": "Is it?", "zeta": 1,
             "responses": [{"model": "a", "text": "yes", "tokens": 3}, {"model": "b", "text": "no"}],
             "reference": "yes", "labels": {"final": [5, 1]}, "meta": {"organ": "lung"}, "alpha": []}"#;
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_where() {
+    fn problems_have_line_and_message() {
         assert_eq!(fault("[1]").0, None);
         assert_eq!(fault(r#"{"id": "k", "question"#).0.as_deref(), Some("k"));
         let named = |line: &str, part: &str| {
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_verdict_needs_costs_none() {
+    fn malformed_optional_field_affects_no_verdict() {
         let line = r#"{"id": 1, "question": "q", "labels": {"x": 1}, "meta": 1,
             "responses": [{"model": "a", "text": 4}, {"model": "b", "text": "no"}]}"#;
         let (case, faults) = parse(line, Path::new(FILE)).unwrap();
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_line_names_its_models() {
+    fn malformed_line_names_its_models() {
         let line = r#"{"id": 1, "question": 2, "responses": [{"model": "a"}, {"model": "b"}, 3]}"#;
         let fault = parse(line, Path::new(FILE)).unwrap_err();
         assert_eq!(fault.models, ["a", "b"]);

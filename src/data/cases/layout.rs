@@ -1,4 +1,4 @@
-//! Which of the known layouts a path has.
+//! Detects the layout of a path.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use crate::support::files::regular_file;
 
-/// What is at a path.
+/// A source layout.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SourceLayout {
-    /// Lines of cases.
+    /// A JSONL file of cases.
     Cases(PathBuf),
     /// A table of questions.
     Questions(PathBuf),
-    /// The release of VQA-RAD.
+    /// VQA-RAD as released.
     VqaRad(PathBuf),
-    /// A split of the release of SLAKE.
+    /// A split of SLAKE as released.
     Slake(PathBuf),
-    /// The shards of one split in Parquet.
+    /// The Parquet shards of a split.
     Hub(Vec<PathBuf>),
 }
 
@@ -28,10 +28,10 @@ const LAYOUTS: &str = "a folder with cases.jsonl, or with questions.csv and answ
     a .jsonl file of cases; VQA-RAD's json with images/; SLAKE's json with imgs/; \
     .parquet files with image, question and answer";
 
-/// Recognises a path. `split` names one of several splits in a folder.
+/// Detects the layout of a path. `split` selects one of several splits in a folder.
 ///
 /// # Errors
-/// If there is nothing there, nothing known, or more than one split.
+/// The path does not exist, has no known layout, or has several splits.
 pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<SourceLayout> {
     if !path.exists() {
         bail!(
@@ -47,7 +47,7 @@ pub(super) fn recognise(path: &Path, split: Option<&str>) -> Result<SourceLayout
 }
 
 fn file(path: &Path) -> Result<SourceLayout> {
-    // Before the name decides: a pipe may be called `cases.jsonl`.
+    // Check the file type first: a pipe may be named `cases.jsonl`.
     regular_file::check(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
@@ -57,7 +57,7 @@ fn file(path: &Path) -> Result<SourceLayout> {
         _ => match sniff(path)? {
             Some(layout) => Ok(layout),
             None => bail!(
-                "{} has none of the known layouts\nhint: expected {LAYOUTS}; \
+                "{}: unknown layout\nhint: expected {LAYOUTS}; \
                  an array of cases must be written one per line in a .jsonl file",
                 path.display()
             ),
@@ -65,7 +65,7 @@ fn file(path: &Path) -> Result<SourceLayout> {
     }
 }
 
-/// Looks into the beginning of a file.
+/// Detects the layout from the first bytes of a file.
 fn sniff(path: &Path) -> Result<Option<SourceLayout>> {
     let mut start = Vec::new();
     let unreadable = || format!("{} cannot be read", path.display());
@@ -128,7 +128,7 @@ fn choose(
     if let Some(split) = split {
         return found.remove(split).with_context(|| {
             format!(
-                "{}: no split {split}\nhint: there are {names}",
+                "{}: no split {split}, found {names}\nhint: use one of these with --split",
                 path.display()
             )
         });
@@ -140,7 +140,7 @@ fn choose(
             _ => PathBuf::new(),
         };
         bail!(
-            "{} holds the splits {names}, expected one\nhint: name one with --split, or give its \
+            "{} contains the splits {names}, expected one\nhint: select one with --split, or pass its \
              file, such as {}",
             path.display(),
             first.display()
@@ -180,14 +180,13 @@ fn nothing(path: &Path) -> anyhow::Error {
         None => "`acem3 judge --help` shows what is read".to_owned(),
     };
     anyhow::anyhow!(
-        "{} has none of the known layouts, looked for cases.jsonl, questions.csv, VQA-RAD's or \
+        "{}: unknown layout, looked for cases.jsonl, questions.csv, VQA-RAD's or \
          SLAKE's *.json, *.parquet and data/*.parquet\nhint: {hint}",
         path.display()
     )
 }
 
-/// Whether a file begins with a pair of continuations, as `data preferences` and other programs write
-/// them for trainers.
+/// Whether a file starts with a preference pair, as written by `data preferences`.
 fn holds_preferences(file: &Path) -> bool {
     let mut line = String::new();
     let first = regular_file::open(file)
@@ -209,7 +208,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The files of a folder with an extension, by name.
+/// The files of a folder with an extension, sorted by name.
 pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let wanted = |path: &PathBuf| {
         path.is_file()
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises_folders() {
+    fn folders_are_detected() {
         let cases = tree(&[("cases.jsonl", ""), ("questions.csv", "")]);
         let found = recognise(cases.path(), None).unwrap();
         assert_eq!(found, SourceLayout::Cases(cases.path().join("cases.jsonl")));
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_for_a_split() {
+    fn several_splits_need_a_flag() {
         let slake = tree(&[
             ("train.json", "[{\"img_name\": 1}]"),
             ("test.json", "[\"img_name\"]"),
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises_files_by_content_where_the_name_says_little() {
+    fn files_are_detected_by_content() {
         let dir = tree(&[
             ("a.json", "\u{feff} [\n{\"img_name\""),
             ("b.json", "[{\"image_name\""),

@@ -1,25 +1,25 @@
-//! The lines of a text file, with their numbers, as a stream that survives broken ones.
+//! Numbered lines of a text file. Malformed lines do not end the stream.
 //!
-//! `BufRead::lines` stops at the first byte that is not UTF-8 and reads a line of any length into
-//! memory; files from elsewhere need more patience and less trust.
+//! `BufRead::lines` stops at invalid UTF-8 and reads lines of any length into memory. Input files need a reader
+//! that does neither.
 
 use std::io::{self, BufRead};
 
-/// No line of cases or answers is longer than this, in bytes.
+/// Maximum length of a line, in bytes.
 pub(super) const LONGEST: usize = 16 << 20;
 
-/// Lines without their ends; blank ones are left out, a byte order mark is removed.
+/// Lines without line breaks. Blank lines are skipped, a byte-order mark is removed.
 pub(crate) struct Lines<R> {
     reader: R,
     number: u64,
     longest: usize,
     ended: bool,
-    /// The last line, where the file ended before it did.
+    /// Number of the last line if it has no line break.
     torn: Option<u64>,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The lines of `reader`.
+    /// Creates an iterator over the lines of `reader`.
     pub(crate) fn new(reader: R) -> Self {
         Self {
             reader,
@@ -30,13 +30,13 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Whether this is the last line and has no end: one that is being written, or was as its program ended.
+    /// Whether this is a last line without line break, which another program may still be writing.
     pub(crate) fn is_torn(&self, number: u64) -> bool {
         self.torn == Some(number)
     }
 
-    /// One line without its newline; `None` at the end. The flag says that the line was too long,
-    /// and that its rest was passed over.
+    /// Reads a line without its line break; `None` at the end. The flag is set if the line was too long and its rest was
+    /// skipped.
     fn read(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         let mut line = Vec::new();
         let mut cut = false;
@@ -87,7 +87,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<R: BufRead> Iterator for Lines<R> {
-    /// The line's number, counted from one, and its text or what is wrong with it.
+    /// The line number from 1, and the text or an error.
     type Item = (u64, Result<String, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_is_torn_where_it_has_no_end() {
+    fn last_line_without_break_is_torn() {
         let mut lines = Lines::new(&b"a\n\nb\nc"[..]);
         let numbers: Vec<u64> = lines.by_ref().map(|(number, _)| number).collect();
         assert_eq!(numbers, [1, 3, 4]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn tolerates_marks_returns_and_blanks() {
+    fn byte_order_mark_carriage_returns_and_blank_lines_are_accepted() {
         let all: Vec<_> = Lines::new(&b"\xEF\xBB\xBFa\r\n\r\n  \nb\n\xC3\x28\nc"[..]).collect();
         assert_eq!(all.len(), 4);
         assert_eq!(all[0], (1, Ok("a\r".into())));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_a_line_that_is_too_long() {
+    fn overlong_line_is_skipped() {
         let text = [b"x".repeat(50), b"\nshort\n".to_vec()].concat();
         let mut lines = Lines::new(io::BufReader::with_capacity(8, &text[..]));
         lines.longest = 20;

@@ -1,11 +1,11 @@
-//! Cases from files: what people bring, read as a stream.
+//! Reads cases from files as a stream.
 //!
-//! [`open`] recognises the layout of a path and returns a [`CaseSource`]: an iterator over cases, in
-//! which a case that cannot be read is a [`InputProblem`] with its line and never the end of the stream.
-//! Only the answers of models are held in memory; cases and images pass through one by one.
+//! [`open`] detects the layout of a path and returns a [`CaseSource`], an iterator over cases. An unreadable
+//! case is an [`InputProblem`] with its line and does not end the stream. Only the answers of models are
+//! kept in memory; cases and images are read one by one.
 //!
-//! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) makes drafts; one
-//! `draft::CaseAssembler` makes cases of them by the same rules for all.
+//! A reader per layout (`jsonl`, `csv`, `vqa_rad`, `slake`, `hub`) reads drafts; one
+//! `CaseAssembler` completes them by the same rules.
 
 mod answer_index;
 mod answer_line;
@@ -28,6 +28,7 @@ mod python_json;
 mod removed_responses;
 mod slake;
 mod source;
+mod source_options;
 mod unusable_lines;
 mod vqa_rad;
 
@@ -41,4 +42,5 @@ pub use case::{
     Case, CaseLabels, ImageSource, InputProblem, ProblemScope, Response, UnscoredReason,
 };
 pub use case_line::CaseLine;
-pub use source::{CaseResult, CaseSource, Lang, SourceKind, SourceOptions, SourceSpec, open};
+pub use source::{CaseSource, open};
+pub use source_options::{CaseResult, Lang, SourceKind, SourceOptions, SourceSpec};

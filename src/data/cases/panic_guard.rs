@@ -1,4 +1,4 @@
-//! Calls into the Parquet library, which panics on some damaged files.
+//! Catches panics of the Parquet library on damaged files.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -10,8 +10,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `call`. A panic in it becomes an error and is not printed; those of other code
-/// and other threads are printed as ever.
+/// Runs `call` and converts a panic to an error without printing it. Panics of other code and threads are printed as
+/// usual.
 pub(super) fn guard<T>(call: impl FnOnce() -> errors::Result<T>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_an_error() {
+    fn panic_becomes_an_error() {
         let given: &[u8] = &[];
         let result = guard(|| Ok(given[usize::from(given.is_empty())]));
         assert!(result.unwrap_err().contains("damaged"));

@@ -1,8 +1,6 @@
-//! The hub's Parquet layout of visual question answering: `image {bytes, path}`, `question`,
-//! `answer`, read a few rows at a time.
+//! Parquet files with the columns `image {bytes, path}`, `question` and `answer`, read a few rows at a time.
 //!
-//! The files are not trusted: what the Parquet library reports, and what it panics on, ends the row
-//! group in which it happens, with a message.
+//! The files are untrusted: an error or panic of the Parquet library ends its row group with a message.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,7 +17,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use crate::data::cases::panic_guard::guard;
 use crate::support::files::regular_file;
 
-/// Rows are read in groups of this many, to hold few images at a time.
+/// Rows per read, to limit the images in memory.
 const BATCH: usize = 16;
 
 /// One row.
@@ -27,11 +25,11 @@ const BATCH: usize = 16;
 pub(super) struct VqaRow {
     /// The encoded image.
     pub(super) image: Option<Arc<[u8]>>,
-    /// The name the image bears in the data set.
+    /// Name of the image in the data set.
     pub(super) path: Option<String>,
     /// The question.
     pub(super) question: String,
-    /// The answer, where the column exists.
+    /// The answer, if the column exists.
     pub(super) answer: Option<String>,
 }
 
@@ -43,7 +41,7 @@ pub(super) struct VqaRows {
     group: usize,
     columns: Option<[Option<ParquetColumn>; 4]>,
     batch: VecDeque<Result<VqaRow, String>>,
-    /// The number of rows read, in order to name those that are lost.
+    /// Number of rows read.
     row: u64,
     /// The first row of the row group after this one.
     next_group: u64,
@@ -53,7 +51,7 @@ impl VqaRows {
     /// Opens a file and finds its columns.
     ///
     /// # Errors
-    /// If it is not a Parquet file, or has other columns.
+    /// The file is not a Parquet file, or has other columns.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
         let opened =
@@ -73,7 +71,7 @@ impl VqaRows {
         })
     }
 
-    /// The number of rows the file says it has.
+    /// Number of rows according to the metadata.
     pub(super) fn total(&self) -> u64 {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
@@ -136,7 +134,7 @@ impl VqaRows {
 }
 
 impl Iterator for VqaRows {
-    /// The row's index, counted from zero, and the row or what is wrong with it.
+    /// The row index from 0, and the row or an error.
     type Item = (u64, Result<VqaRow, String>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -167,7 +165,7 @@ struct ParquetColumn {
 }
 
 impl ParquetColumn {
-    /// The next values, `None` where a value is null.
+    /// Reads the next values; `None` for null.
     fn read(&mut self) -> Result<Vec<Option<ByteArray>>, String> {
         let (mut levels, mut values) = (Vec::new(), Vec::new());
         let (records, ..) = self
@@ -252,7 +250,7 @@ fn leaves(file: &SerializedFileReader<File>) -> Result<[Option<usize>; 4]> {
     ];
     if found[0].is_none() || found[2].is_none() {
         bail!(
-            "no columns image.bytes and question, found {}\nhint: the layout is the hub's: \
+            "no columns image.bytes and question, found {}\nhint: expected the layout \
              image {{bytes, path}}, question, answer",
             names.join(", ")
         );
@@ -325,7 +323,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reads_across_batches_and_row_groups() {
+    fn rows_are_read_across_batches_and_row_groups() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         sample(&path);
@@ -349,7 +347,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn names_what_is_missing() {
+    fn missing_columns_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         fs::write(&path, "PAR1 but no more").unwrap();
@@ -372,7 +370,7 @@ pub(super) mod tests {
 
     /// Whatever is done to the bytes, reading ends, and with no more rows than there were.
     #[test]
-    fn survives_damage() {
+    fn damaged_files_give_errors() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.parquet");
         sample(&path);

@@ -1,12 +1,12 @@
-//! JSON as Python's `json` module writes it, where that is none: `NaN` and `Infinity`, numbers beyond a
-//! double's range, and halves of surrogate pairs.
+//! Reads the JSON extensions of Python's `json` module: `NaN`, `Infinity`, numbers beyond the range of a double, and
+//! lone surrogates.
 //!
-//! A field that no verdict needs must not cost one; what cannot be said in JSON is read as `null`, and half a
-//! character as the sign of one that is lost.
+//! Values without JSON equivalent become `null`, and lone surrogates become U+FFFD, so that an optional field does not
+//! make a case unreadable.
 
 use serde_json::Value;
 
-/// Reads a text; where it is no JSON, as Python would.
+/// Parses JSON, or Python's extension of it.
 pub(super) fn read(text: &str) -> serde_json::Result<Value> {
     let strict = serde_json::from_str(text);
     strict.or_else(|error| match mended(text) {
@@ -15,14 +15,14 @@ pub(super) fn read(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// What is wrong with a text that is read line by line: the error's own line is always the first.
+/// Message of a JSON error without its line number, which is always 1 for single lines.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
     reason.to_owned()
 }
 
-/// The text in JSON's own words; `None` where nothing was to mend.
+/// Converts the extensions to JSON; `None` if there are none.
 fn mended(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -47,7 +47,7 @@ fn mended(text: &str) -> Option<String> {
     changed.then_some(plain)
 }
 
-/// Where the string that begins here ends, its quote included.
+/// Length of the string that starts here, including quotes.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (i, c) in text.char_indices().skip(1) {
@@ -65,7 +65,7 @@ fn is_bare(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
 }
 
-/// Whether a bare word is a number to Python and none to JSON.
+/// Whether a bare word is a number in Python but not in JSON.
 fn is_no_number(word: &str) -> bool {
     let digits = word.trim_start_matches('-');
     match word.parse::<f64>() {
@@ -76,7 +76,7 @@ fn is_no_number(word: &str) -> bool {
     }
 }
 
-/// A string, its quotes included, without halves of surrogate pairs; `None` where it has none.
+/// Replaces lone surrogates in a quoted string; `None` if there are none.
 fn whole_characters(string: &str) -> Option<String> {
     let mut whole = String::with_capacity(string.len());
     let (mut rest, mut changed) = (string, false);
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_python_writes_is_read() {
+    fn python_extensions_are_read() {
         let text = r#"{"a": NaN, "b": [-Infinity, 1e999, 2], "c": "NaN \" 1e999", "d": 1}"#;
         let expected = json!({"a": null, "b": [null, null, 2], "c": "NaN \" 1e999", "d": 1});
         assert_eq!(read(text).unwrap(), expected);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_stays_none() {
+    fn other_malformed_json_stays_an_error() {
         for text in [
             "",
             "{",

@@ -1,27 +1,27 @@
-//! Responses that cannot be judged, and the case without them.
+//! Removes responses that cannot be judged from a case.
 
 use super::case::{Case, Response};
 use crate::data::cases::answer_index::MissingResponse;
 use crate::data::cases::case_labels;
 
-/// A response or another part that is left out.
+/// A removed response.
 pub(super) struct RemovedResponse {
-    /// What is wrong with it.
+    /// The error message.
     pub(super) message: String,
-    /// The model whose response it is.
+    /// The model.
     pub(super) model: Option<Box<str>>,
-    /// The pairs that are lost by it.
+    /// The pairs that cannot be judged.
     pub(super) pairs: Box<[[String; 2]]>,
 }
 
-/// Takes the lost responses out of a case, with their labels.
+/// Removes responses and their labels from a case.
 pub(super) fn leave_out(case: &mut Case, lost: Vec<MissingResponse>) -> Vec<RemovedResponse> {
     let gone = |model: &String| lost.iter().position(|l| l.model == *model);
     let models: Vec<&String> = case.responses.iter().map(|r| &r.model).collect();
     let mut pairs: Vec<Vec<[String; 2]>> = vec![Vec::new(); lost.len()];
     for (i, a) in models.iter().enumerate() {
         for b in models.iter().skip(i + 1) {
-            // A pair of two lost responses is lost once.
+            // Count a pair of two missing responses once.
             if let Some(of) = gone(a).or(gone(b)).and_then(|l| pairs.get_mut(l)) {
                 of.push([(*a).clone(), (*b).clone()]);
             }
@@ -40,7 +40,7 @@ pub(super) fn leave_out(case: &mut Case, lost: Vec<MissingResponse>) -> Vec<Remo
     lost.into_iter().zip(pairs).map(loose).collect()
 }
 
-/// Checks the responses that came with the case; those without an answer are lost.
+/// Checks the responses of the case; those without text are missing.
 pub(super) fn check_own(responses: &[Response]) -> Result<Vec<MissingResponse>, String> {
     let mut lost = Vec::new();
     for (index, response) in responses.iter().enumerate() {
@@ -48,13 +48,13 @@ pub(super) fn check_own(responses: &[Response]) -> Result<Vec<MissingResponse>, 
         if model.trim().is_empty() {
             return Err(format!(
                 "response {number} has an empty `model`, expected a name\n\
-                 hint: name the model that wrote it"
+                 hint: add the name of its model"
             ));
         }
         if responses.iter().take(index).any(|r| r.model == *model) {
             return Err(format!(
                 "model {model} has two responses, expected one of each model\n\
-                 hint: give each response a name of its own"
+                 hint: use a different model name for each response"
             ));
         }
         if response.text.trim().is_empty() {

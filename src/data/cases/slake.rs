@@ -1,4 +1,4 @@
-//! SLAKE as released: `train.json`, `validate.json` or `test.json` with `imgs/` beside it.
+//! SLAKE as released: `train.json`, `validate.json` or `test.json` next to `imgs/`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::case::{Case, ImageSource, InputProblem};
-use super::source::Lang;
+use super::source_options::Lang;
 use crate::data::cases::case_assembler::{Draft, Drafts};
 use crate::data::cases::case_id::{id_text, kind};
 use crate::data::cases::json_array::{NumberedRow, rows};
 
-/// One row of the release; only what is used.
+/// A row of the release, with the fields in use.
 #[derive(Clone, Debug, Deserialize)]
 struct SlakeRow {
-    /// The question's number.
+    /// Id of the question.
     qid: Value,
     /// A file in `imgs/`, such as `xmlab1/source.jpg`.
     img_name: String,
@@ -35,22 +35,22 @@ struct SlakeRow {
     /// `CLOSED` or `OPEN`.
     #[serde(default)]
     answer_type: String,
-    /// `vqa`, or `kvqa` where knowledge from outside the image is needed.
+    /// `vqa`, or `kvqa` if the question needs external knowledge.
     #[serde(default)]
     base_type: String,
-    /// What is asked: `Organ`, `Position`, ...
+    /// Question type: `Organ`, `Position`, ...
     #[serde(default)]
     content_type: String,
 }
 
 impl SlakeRow {
-    /// The rows of a split.
+    /// Reads the rows of a split.
     fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
         rows(path, "qid")
     }
 }
 
-/// The cases of a split. Those in other languages than asked for are marked as not wanted.
+/// Reads the cases of a split. Cases in other languages are marked as unselected.
 pub(super) fn drafts(path: &Path, lang: Lang) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
     Ok(Box::new(SlakeRow::all(path)?.map(move |row| {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_by_language() {
+    fn cases_are_filtered_by_language() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("train.json");
         let row = |qid: u32, lang: &str| {

@@ -1,139 +1,54 @@
-//! Opening a path as a stream of cases.
+//! Opens a path as a stream of cases.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acem3_vision::View;
 use anyhow::{Result, bail};
-use serde::{Deserialize, Serialize};
 
-use super::case::{Case, InputProblem, ProblemScope};
+use super::case::{InputProblem, ProblemScope};
 use super::layout::{self, SourceLayout, recognise};
+use super::source_options::{CaseResult, SourceKind, SourceOptions};
 use super::{csv, jsonl, slake, vqa_rad};
 use crate::data::cases::answer_index::AnswerIndex;
 use crate::data::cases::case_assembler::{CaseAssembler, Drafts};
 use crate::data::cases::hub_parquet;
 
-/// A case, or why there is none.
-pub type CaseResult = Result<Case, InputProblem>;
-
-/// Up to this size a file is read once more beforehand, to count its cases. Bytes.
+/// Maximum size in bytes of files that are read once to count their cases.
 const COUNTED: u64 = 16 << 20;
-
-/// How to read a source.
-#[derive(Clone, Debug)]
-pub struct SourceOptions {
-    /// Answers files, or folders of them, in LLaVA's form.
-    pub answers: Vec<PathBuf>,
-    /// The languages of SLAKE to take.
-    pub lang: Lang,
-    /// Which of several splits in a folder to take.
-    pub split: Option<String>,
-    /// Whether the reference answer joins as the response of a model named `reference`, behind the
-    /// others. Labels do not cover it.
-    pub with_reference: bool,
-    /// A case with fewer responses is a problem. Two make a pair.
-    pub min_responses: usize,
-}
-
-impl Default for SourceOptions {
-    fn default() -> Self {
-        Self {
-            answers: Vec::new(),
-            lang: Lang::default(),
-            split: None,
-            with_reference: false,
-            min_responses: 2,
-        }
-    }
-}
-
-/// Where cases come from and how they are read.
-#[derive(Clone, Debug)]
-pub struct SourceSpec {
-    /// A folder, a file or a data set.
-    pub path: PathBuf,
-    /// How to read it.
-    pub options: SourceOptions,
-    /// How DICOM images are viewed.
-    pub view: View,
-}
-
-/// Languages of questions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Lang {
-    /// English.
-    #[default]
-    En,
-    /// Chinese.
-    Zh,
-    /// Both.
-    All,
-}
-
-impl Lang {
-    /// Whether a question with this language code is wanted.
-    pub(super) fn includes(self, code: &str) -> bool {
-        match self {
-            Self::En => code == "en",
-            Self::Zh => code == "zh",
-            Self::All => true,
-        }
-    }
-}
-
-/// The layout of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SourceKind {
-    /// JSONL of cases, alone or in a folder.
-    Cases,
-    /// A table of questions.
-    Questions,
-    /// VQA-RAD as released.
-    VqaRad,
-    /// SLAKE as released.
-    Slake,
-    /// Parquet files of the hub.
-    Parquet,
-}
 
 /// Cases in the order of their file.
 ///
-/// A case that cannot be read is a [`InputProblem`] in its place; responses that are left out of a case
-/// are problems before it. Lines of answers files that no case misses are problems behind the last
-/// one.
+/// An unreadable case is an [`InputProblem`] in its position. Problems of single responses come before their case.
+/// Unusable answer lines that match no case come last.
 pub struct CaseSource {
     /// The layout.
     pub kind: SourceKind,
-    /// The number of cases, readable or not, where it is cheaply known.
+    /// Number of cases, including unreadable ones, if cheaply known.
     pub total: Option<u64>,
-    /// The files that are read: those of the cases, then those of the answers.
+    /// The files of the cases, followed by the answers files.
     pub files: Vec<PathBuf>,
-    /// What comes next, before the next draft.
+    /// Items to yield before the next draft.
     ready: VecDeque<CaseResult>,
-    /// The file of the case that came last.
+    /// File of the last case.
     file: Arc<Path>,
     drafts: Drafts,
     assembly: CaseAssembler,
 }
 
 impl CaseSource {
-    /// How many answers in the answers files belong to no case seen so far, be it a broken one, nor to a
-    /// question in a language that is not asked for. After the last case, more than none means that question ids
-    /// do not match.
+    /// Number of answers that match no case so far (readable or not) and no question in another language. After the last
+    /// case, a number above zero means that question ids do not match.
     pub fn unused_answers(&self) -> u64 {
         self.assembly.met.left(self.assembly.answers())
     }
 
-    /// How many answers belong to questions in a language that is not asked for.
-    pub fn passed_over_answers(&self) -> u64 {
+    /// Number of answers to questions in other languages.
+    pub fn unselected_answers(&self) -> u64 {
         self.assembly.met.passed_over
     }
 
-    /// How many answers name a row of Parquet files that is beyond the last one.
+    /// Number of answers with a row number beyond the last row of the Parquet files.
     pub fn answers_beyond(&self) -> u64 {
         match (self.kind, self.total) {
             (SourceKind::Parquet, Some(rows)) => self.assembly.answers().beyond(rows),
@@ -141,18 +56,18 @@ impl CaseSource {
         }
     }
 
-    /// The file of the case that came last.
+    /// File of the last case.
     pub fn case_file(&self) -> &Path {
         &self.file
     }
 
-    /// A row that could not be read costs every model that would have answered it.
+    /// Adds the models of the answers files to an unreadable row.
     fn lost(&mut self, mut problem: InputProblem) -> InputProblem {
         let mut keys: Vec<String> = problem.id.iter().cloned().collect();
         if self.kind == SourceKind::Parquet {
             keys.push(problem.line.saturating_sub(1).to_string());
         }
-        self.assembly.lose(&keys);
+        self.assembly.count_unreadable(&keys);
         if self.kind != SourceKind::Cases {
             problem.loss = ProblemScope::Case(self.assembly.models());
         }
@@ -166,7 +81,7 @@ impl Iterator for CaseSource {
     fn next(&mut self) -> Option<CaseResult> {
         while self.ready.is_empty() {
             match self.drafts.next() {
-                Some(Ok(draft)) if !draft.wanted => self.assembly.pass_over(&draft.keys),
+                Some(Ok(draft)) if !draft.wanted => self.assembly.count_unselected(&draft.keys),
                 Some(Ok(draft)) => {
                     self.file = Arc::clone(&draft.file);
                     self.ready.extend(self.assembly.finish(draft));
@@ -186,7 +101,7 @@ impl Iterator for CaseSource {
     }
 }
 
-/// The folder of a source, from which its files are named.
+/// Base folder for the names of files of a source.
 pub(crate) fn root(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
@@ -194,11 +109,11 @@ pub(crate) fn root(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Opens a folder or file of cases: see the module for the layouts.
+/// Opens a folder or file of cases. The module lists the layouts.
 ///
 /// # Errors
-/// Only when nothing can be read: the path or an answers file is missing, the layout is not known,
-/// a table has no such columns, or a data set is given without answers.
+/// Nothing can be read: the path or an answers file is missing, the layout is unknown, a table lacks columns, or a data
+/// set has no answers.
 pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     let layout = recognise(path, options.split.as_deref())?;
     let (kind, mut files, drafts) = drafts(&layout, options)?;
@@ -207,7 +122,7 @@ pub fn open(path: &Path, options: &SourceOptions) -> Result<CaseSource> {
     let answers = AnswerIndex::read(&paths)?;
     if paths.is_empty() && kind != SourceKind::Cases && options.min_responses > 0 {
         bail!(
-            "{}: there are no answers to judge\nhint: give a file per model with --answers, lines \
+            "{}: no answers to judge\nhint: pass one file per model with --answers, with lines \
              of {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}{}",
             path.display(),
             if kind == SourceKind::Questions {
@@ -282,10 +197,10 @@ fn count(layout: &SourceLayout, options: &SourceOptions, files: &[PathBuf]) -> R
     }))
 }
 
-/// The answers in `answers/` beside the cases or the table of a folder.
+/// The answers files in `answers/` of a folder.
 fn answers_beside(layout: &SourceLayout, path: &Path) -> Result<Vec<PathBuf>> {
     let beside = match layout {
-        // A JSONL file given by itself is complete, unless it bears the name it has in a folder.
+        // A single JSONL file is complete, unless it has the file name of a case folder.
         SourceLayout::Cases(file) if path.is_dir() || file.ends_with("cases.jsonl") => file,
         SourceLayout::Questions(file) => file,
         _ => return Ok(Vec::new()),
@@ -304,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_case_has_the_file_of_its_shard_and_answers_beyond_the_rows_are_counted() {
+    fn cases_know_their_shard_and_answers_beyond_the_rows_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let row: ParquetCells = [Some(b"jpeg"), None, Some(b"is it?"), Some(b"yes")];
         let shard = |n: usize| dir.path().join(format!("test-0000{n}-of-00002.parquet"));

@@ -1,25 +1,25 @@
-//! Lines of answers files that could not be used, until their case passes by.
+//! Unusable lines of answers files, stored until their case is read.
 //!
-//! Each is told once: with the case it belongs to, or behind the last case. A run that stops before
-//! (`--limit`) hears nothing of the lines it did not come to.
+//! Each line is reported once: with its case, or after the last case. With `--limit`, lines of later cases are not
+//! reported.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::case::InputProblem;
 
-/// The lines, by what they stand for.
+/// Unusable lines by their effect.
 #[derive(Default)]
 pub(super) struct UnusableLines {
-    /// By question (where it could be read) and model: each explains one missing answer.
+    /// By question (if readable) and model: each explains one missing answer.
     missing: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
-    /// Second answers of a model to a question.
+    /// Repeated answers of a model to a question.
     repeated: HashMap<String, Vec<InputProblem>>,
-    /// Those of a model that cannot be told.
+    /// Lines without a readable model.
     nobodys: Vec<InputProblem>,
 }
 
 impl UnusableLines {
-    /// Keeps a line that explains why a model has no answer.
+    /// Adds a line that explains a missing answer.
     pub(super) fn explains(
         &mut self,
         question: Option<String>,
@@ -30,18 +30,18 @@ impl UnusableLines {
         all.push_back(problem);
     }
 
-    /// Keeps a second answer to a question.
+    /// Adds a repeated answer.
     pub(super) fn repeats(&mut self, question: String, problem: InputProblem) {
         self.repeated.entry(question).or_default().push(problem);
     }
 
-    /// Keeps a line that stands for nothing.
+    /// Adds a line without model.
     pub(super) fn of_nobody(&mut self, problem: InputProblem) {
         self.nobodys.push(problem);
     }
 
-    /// The line that explains why a model has no answer to the question known under one of `keys`; the
-    /// first one whose question could not be read may be it, where that may be guessed.
+    /// Removes and returns the line that explains a missing answer to the question with one of these ids. If `guess` allows, this may be the first
+    /// line without readable question.
     pub(super) fn explanation(
         &mut self,
         keys: &[String],
@@ -53,13 +53,13 @@ impl UnusableLines {
         keys.find_map(|key| self.missing.get_mut(&(key, model))?.pop_front())
     }
 
-    /// The second answers to the question known under one of `keys`.
+    /// Removes and returns the repeated answers to the question with one of these ids.
     pub(super) fn repetitions(&mut self, keys: &[String]) -> Vec<InputProblem> {
         let found = keys.iter().filter_map(|key| self.repeated.remove(key));
         found.flatten().collect()
     }
 
-    /// The lines that no case missed, in their order.
+    /// Removes and returns the remaining lines, in order.
     pub(super) fn leftover(&mut self) -> Vec<InputProblem> {
         let missing = self.missing.drain().flat_map(|(_, left)| left);
         let repeated = self.repeated.drain().flat_map(|(_, left)| left);

@@ -1,4 +1,4 @@
-//! VQA-RAD as released: `VQA_RAD Dataset Public.json` with `images/` beside it.
+//! VQA-RAD as released: `VQA_RAD Dataset Public.json` next to `images/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::data::cases::case_assembler::{Draft, Drafts};
 use crate::data::cases::case_id::{id_text, kind};
 use crate::data::cases::json_array::{NumberedRow, rows};
 
-/// One row of the release; only what is used.
+/// A row of the release, with the fields in use.
 #[derive(Clone, Debug, Deserialize)]
 struct VqaRadRow {
-    /// The question's number, as a number or a text.
+    /// Id of the question, a number or a string.
     qid: Value,
     /// A file in `images/`.
     image_name: String,
     /// The question.
     question: String,
-    /// The answer: a text, or a count.
+    /// The answer: a string or a number.
     answer: Value,
     /// `PRES`, `POS`, ...
     #[serde(default)]
     question_type: String,
-    /// `CLOSED` or `OPEN`, some with a space behind.
+    /// `CLOSED` or `OPEN`, sometimes with a trailing space.
     #[serde(default)]
     answer_type: String,
     /// `HEAD`, `CHEST` or `ABD`.
@@ -38,12 +38,12 @@ struct VqaRadRow {
 }
 
 impl VqaRadRow {
-    /// The rows of the release.
+    /// Reads the rows of the release.
     fn all(path: &Path) -> Result<impl Iterator<Item = NumberedRow<Self>> + use<>> {
         rows(path, "qid")
     }
 
-    /// The answer as text; `None` if it is neither text nor number.
+    /// The answer as text; `None` if it is neither string nor number.
     fn answer_text(&self) -> Option<String> {
         match &self.answer {
             Value::String(text) => Some(text.trim().to_owned()),
@@ -53,7 +53,7 @@ impl VqaRadRow {
     }
 }
 
-/// The folder of the images: beside the file, under the name of this release or of the archive's.
+/// The image folder next to the file, as named in this release or in the archive.
 fn images(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let archive = folder.join("VQA_RAD Image Folder");
@@ -65,7 +65,7 @@ fn images(path: &Path) -> PathBuf {
     }
 }
 
-/// The cases of the release.
+/// Reads the cases of the release.
 pub(super) fn drafts(path: &Path) -> Result<Drafts> {
     let file: Arc<Path> = path.into();
     let images = images(path);
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_release_and_reports_broken_rows() {
+    fn release_is_read_and_malformed_rows_are_problems() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("VQA_RAD Dataset Public.json");
         let text = r#"[
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_archives_image_folder_where_there_is_no_other() {
+    fn image_folder_of_the_archive_is_the_fallback() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.json");
         std::fs::create_dir(dir.path().join("VQA_RAD Image Folder")).unwrap();

@@ -4,6 +4,7 @@
 //! every key; decoding only when the judge is asked, so it happens then, and once.
 
 pub(crate) mod derived;
+pub mod image_cluster;
 
 use std::collections::VecDeque;
 use std::io::{self, Read};

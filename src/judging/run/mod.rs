@@ -9,7 +9,7 @@ pub mod output;
 pub mod pairs;
 mod pending;
 pub mod record;
-pub mod records;
+pub mod record_reader;
 pub mod replay;
 pub mod summary;
 pub mod superseded;

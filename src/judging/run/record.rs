@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::data::cases::{Case, CaseLabels, InputProblem, UnscoredReason};
+use crate::data::images::image_cluster::ImageCluster;
 use crate::judging::judge::Unscored;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
@@ -103,14 +104,11 @@ pub enum RecordOutcome {
 }
 
 impl RecordSubject {
-    /// What is one with it where spreads are told: the image's bytes, its name where they could not be read, the case
-    /// where there is no image.
-    pub fn cluster(&self) -> String {
+    /// The bootstrap cluster of the case.
+    pub fn cluster(&self) -> ImageCluster<'_> {
         match &self.image {
-            Some(image) => image
-                .sha256
-                .map_or_else(|| image.name.clone(), |digest| digest.short()),
-            None => format!("case {}", self.case.as_deref().unwrap_or_default()),
+            Some(image) => ImageCluster::from_image(&image.name, image.sha256),
+            None => ImageCluster::Case(self.case.as_deref().unwrap_or_default()),
         }
     }
 

@@ -1,23 +1,22 @@
-//! Whether a judge orders answers as people do: what each pair or triple counts.
+//! Accuracy of a judge's orders: the contribution of each pair or triple.
 //!
-//! The mean of these values is the accuracy of that name. An order is that of the first answer to the
-//! second: `Greater` where the first is better, `Equal` for a tie.
+//! The mean of the contributions is the accuracy. An order is `Greater` if the first response is better and
+//! `Equal` for a tie.
 
 use std::cmp::Ordering;
 
 /// Pairwise accuracy with ties, which is AutoMedEval's `accuracy_2-tuple` and the accuracy of ACE-M³:
-/// `>`, `=` and `<` are three orders, and the judge's must be the label's.
+/// the judge's order (`>`, `=` or `<`) must equal the label's.
 pub fn with_ties(judge: Ordering, label: Ordering) -> f64 {
     hit(judge == label)
 }
 
-/// Pairwise accuracy without ties, as MT-Bench counts it: of the pairs that neither calls a tie.
+/// Pairwise accuracy without ties, as in MT-Bench: over the pairs that neither judge nor label calls a tie.
 pub fn without_ties(judge: Ordering, label: Ordering) -> Option<f64> {
     (judge.is_ne() && label.is_ne()).then(|| hit(judge == label))
 }
 
-/// Of the pairs with a better answer: whether the judge prefers it. Its tie is half a hit, what
-/// tossing a coin would give.
+/// Whether the judge prefers the better response, over the pairs that have one. A tie of the judge counts one half.
 pub fn preferred(judge: Ordering, label: Ordering) -> Option<f64> {
     label.is_ne().then(|| {
         if judge.is_eq() {
@@ -28,14 +27,13 @@ pub fn preferred(judge: Ordering, label: Ordering) -> Option<f64> {
     })
 }
 
-/// AutoMedEval's `accuracy_triple`: of three answers to one question, whether all three orders are
-/// the label's.
+/// AutoMedEval's `accuracy_triple`: whether all three orders of three responses equal the label's.
 pub fn triple(judge: [Ordering; 3], label: [Ordering; 3]) -> f64 {
     hit(judge == label)
 }
 
-fn hit(right: bool) -> f64 {
-    f64::from(u8::from(right))
+fn hit(is_correct: bool) -> f64 {
+    f64::from(u8::from(is_correct))
 }
 
 #[cfg(test)]
@@ -45,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_by_each_definition() {
+    fn each_definition_treats_ties_differently() {
         let pairs = [
             (Greater, Greater),
             (Equal, Greater),
@@ -62,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triple_is_right_as_a_whole() {
+    fn triple_needs_all_three_orders() {
         let label = [Greater, Equal, Less];
         assert!(triple(label, label) > 0.5);
         assert!(triple([Greater, Equal, Equal], label) < 0.5);

@@ -1,29 +1,29 @@
-//! Krippendorff's alpha: agreement of any number of raters, with ratings missing.
+//! Krippendorff's alpha: agreement of any number of raters, with missing ratings.
 
 use super::correlation::midranks;
 use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// How far apart two values are.
+/// Distance between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistanceMetric {
-    /// Different is different.
+    /// 1 for different values, 0 for equal ones.
     Nominal,
-    /// By the ratings that lie between them.
+    /// By the number of ratings between them.
     Ordinal,
-    /// By the square of their difference.
+    /// The squared difference.
     Interval,
 }
 
 /// Krippendorff's alpha (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"), at most 1;
-/// 0 is chance. A unit weighs as its case was drawn; units with one rating do not count.
+/// 0 is chance. `weights` has the weight of each unit. Units with one rating do not count.
 ///
 /// An ordinal distance is the squared difference of the mean ranks that two values have among all
 /// ratings, which is the sum over the values between them of the original's definition.
 ///
 /// # Errors
 ///
-/// Without a unit rated twice, and where all ratings are equal.
+/// No unit is rated twice, or all ratings are equal.
 pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Defined<f64> {
     let weighed = || {
         let all = units.places.iter().zip(weights);
@@ -52,7 +52,7 @@ pub fn alpha(units: &RatedUnits, metric: DistanceMetric, weights: &[f64]) -> Def
     Ok(1.0 - observed / expected)
 }
 
-/// The distances of all ordered pairs of a unit's ratings; without values, nominal ones.
+/// Sum of the distances of all ordered pairs of ratings of a unit; nominal distances without `values`.
 fn within(unit: &[u32], values: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (i, a) in unit.iter().enumerate() {
@@ -66,7 +66,7 @@ fn within(unit: &[u32], values: &[f64]) -> f64 {
     2.0 * sum
 }
 
-/// The distances of all ordered pairs of ratings, whatever their unit.
+/// Sum of the distances of all ordered pairs of ratings over all units.
 fn expected(counts: &[f64], values: &[f64]) -> f64 {
     let n: f64 = counts.iter().sum();
     if values.is_empty() {

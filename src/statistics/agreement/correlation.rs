@@ -1,4 +1,4 @@
-//! Whether one rating goes up with another: Pearson, Spearman and Kendall's tau-b.
+//! Correlation of two ratings: Pearson, Spearman and Kendall's tau-b.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
@@ -7,14 +7,13 @@ use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
 ///
 /// # Errors
 ///
-/// With fewer than two cases, and where one side is constant.
+/// There are fewer than two cases, or one rating is constant.
 pub fn pearson(table: &ContingencyTable<'_>) -> Defined<f64> {
     check(table)?;
     Ok(product_moment(table.entries()))
 }
 
-/// Spearman's rank correlation, −1 to 1: Pearson's of the ranks, equal values sharing the mean of
-/// theirs.
+/// Spearman's rank correlation, −1 to 1: Pearson's correlation of the ranks, with mean ranks for ties.
 ///
 /// # Errors
 ///
@@ -26,8 +25,8 @@ pub fn spearman(table: &ContingencyTable<'_>) -> Defined<f64> {
     Ok(product_moment(ranked))
 }
 
-/// Kendall's tau-b, −1 to 1: concordant less discordant pairs of cases over the geometric mean of
-/// the pairs that are not tied on one side and on the other (Kendall 1945).
+/// Kendall's tau-b, −1 to 1: concordant minus discordant pairs of cases, divided by the geometric mean of
+/// the pairs without ties in each rating (Kendall 1945).
 ///
 /// # Errors
 ///
@@ -43,7 +42,7 @@ pub fn kendall(table: &ContingencyTable<'_>) -> Defined<f64> {
     let mut seen = FenwickSums::new(margins[1].len());
     let (mut excess, mut before) = (0.0, 0.0);
     let entries: Vec<_> = table.places().collect();
-    // The cases of one first value are compared with those of smaller ones, not with each other.
+    // Cases with equal first values are compared with smaller values only, not with each other.
     for group in entries.chunk_by(|(a, _), (b, _)| a[0] == b[0]) {
         for ([_, j], w) in group {
             let below = seen.below(*j);
@@ -81,12 +80,11 @@ fn product_moment(entries: impl Iterator<Item = (f64, f64, f64)> + Clone) -> f64
         let (a, b) = (a - x, b - y);
         [xx + w * a * a, yy + w * b * b, xy + w * a * b]
     });
-    // Rounding may lead a hair outside.
+    // Rounding may exceed the range slightly.
     (xy / xx.sqrt() / yy.sqrt()).clamp(-1.0, 1.0)
 }
 
-/// The rank of each level of ascending values, of which so many are equal: the mean of the ranks
-/// they share, counted from one half.
+/// Mean rank of each level of ascending values, given the number of cases per level; ranks start at one half.
 pub(crate) fn midranks(weights: &[f64]) -> Vec<f64> {
     let mut below = 0.0;
     let rank = |w: &f64| {
@@ -97,7 +95,7 @@ pub(crate) fn midranks(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(rank).collect()
 }
 
-/// Weights by place, and their sums below a place (a Fenwick tree).
+/// Prefix sums of weights (a Fenwick tree).
 struct FenwickSums(Vec<f64>);
 
 impl FenwickSums {
@@ -113,7 +111,7 @@ impl FenwickSums {
         }
     }
 
-    /// The weight at places before this one.
+    /// Sum of the weights before an index.
     fn below(&self, place: usize) -> f64 {
         let (mut i, mut sum) = (place, 0.0);
         while i > 0 {
@@ -140,7 +138,7 @@ mod tests {
     /// By hand: of the ten pairs of five cases 7 are concordant, 1 is discordant, one is tied in
     /// the first and one in the second: (7 − 1) / √(9 · 9).
     #[test]
-    fn kendall_by_hand() {
+    fn kendall_equals_hand_computation() {
         let (x, y) = ([1.0, 2.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 3.0, 2.5]);
         let tau = of(&x, &y, kendall).unwrap();
         let (mut excess, mut ties) = (0.0, [0, 0]);
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_side_is_named() {
+    fn constant_rating_is_reported() {
         let constant = of(&[1.0, 2.0], &[3.0, 3.0], spearman);
         assert_eq!(constant, Err(Undefined::Constant(RatingColumn::Second)));
         assert!(matches!(
@@ -167,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_is_drawn_twice_counts_twice() {
+    fn weight_two_equals_two_cases() {
         let (x, y) = ([1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 4.0, 4.0]);
         let drawn = ContingencyCells::new(&x, &y).unwrap();
-        let drawn = drawn.drawn(&[2.0, 0.0, 1.0, 1.0]);
+        let drawn = drawn.weighted_table(&[2.0, 0.0, 1.0, 1.0]);
         let (x, y) = ([1.0, 1.0, 3.0, 5.0], [2.0, 2.0, 4.0, 4.0]);
         for statistic in [pearson, spearman, kendall] {
             let copied = of(&x, &y, statistic).unwrap();

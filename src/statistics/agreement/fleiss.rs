@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// Fleiss' kappa (Fleiss 1971), at most 1; 0 is chance. It wants the same number of ratings for every
-/// unit: the most frequent number of two or more is taken, and units with another do not count.
+/// Fleiss' kappa (Fleiss 1971), at most 1; 0 is chance. It needs the same number of ratings for every
+/// unit. The function uses the most frequent number of two or more and leaves out units with other numbers.
 ///
 /// # Errors
 ///
-/// Without a unit rated twice, and where all ratings are equal.
+/// No unit is rated twice, or all ratings are equal.
 pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
     let m = units.raters;
     at_least(2, m, "ratings of each case")?;
@@ -36,21 +36,22 @@ pub fn fleiss(units: &RatedUnits, weights: &[f64]) -> Defined<f64> {
 }
 
 impl RatedUnits {
-    /// The same units, each standing for so many cases: what most of *these* are rated is asked of all.
+    /// The same units, each representing a number of cases. The required number of ratings is the most frequent one
+    /// among these cases.
     #[must_use]
     pub fn of_cases(mut self, cases: &[f64]) -> Self {
         self.raters = raters(&self.places, cases);
         self
     }
 
-    /// Whether a unit has as many ratings as most, so that it counts in [`fleiss`].
+    /// Whether a unit has the required number of ratings for [`fleiss`].
     pub fn is_even(&self, unit: usize) -> bool {
         let found = self.places.get(unit).map_or(0, Vec::len);
         found > 1 && found == self.raters
     }
 }
 
-/// How many ratings most cases have: two or more, and of equally frequent numbers the largest.
+/// The most frequent number of ratings, at least two; the larger number of a tie.
 pub(crate) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
     let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
     for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {
@@ -61,7 +62,7 @@ pub(crate) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
     most.map_or(0, |(m, _)| m)
 }
 
-/// The part of the pairs of a unit's ratings that agree.
+/// Proportion of agreeing rating pairs of a unit.
 fn agreeing(unit: &[u32]) -> f64 {
     let pairs = (unit.len() * (unit.len() - 1) / 2) as f64;
     let equal = |(i, a): (usize, &u32)| unit.iter().take(i).filter(|b| *b == a).count();

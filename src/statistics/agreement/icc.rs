@@ -1,4 +1,4 @@
-//! Intraclass correlations: how much of the variance of scores lies between the cases.
+//! Intraclass correlations: the proportion of score variance between cases.
 
 use serde::Serialize;
 
@@ -9,28 +9,28 @@ use crate::statistics::undefined::{Defined, Undefined, at_least};
 /// A form of Shrout and Fleiss (1979).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum IccForm {
-    /// ICC(1,1): each case is rated by other raters.
+    /// ICC(1,1): each case has different raters.
     #[serde(rename = "icc_1_1")]
     OneSingle,
-    /// ICC(2,1): raters drawn from many; absolute agreement.
+    /// ICC(2,1): raters are a random sample; absolute agreement.
     #[serde(rename = "icc_2_1")]
     TwoSingle,
-    /// ICC(3,1): these raters alone; consistency.
+    /// ICC(3,1): fixed raters; consistency.
     #[serde(rename = "icc_3_1")]
     ThreeSingle,
-    /// ICC(1,k): as (1,1), of the mean of all raters.
+    /// ICC(1,k): like (1,1), for the mean of all raters.
     #[serde(rename = "icc_1_k")]
     OneMean,
-    /// ICC(2,k): as (2,1), of the mean of all raters.
+    /// ICC(2,k): like (2,1), for the mean of all raters.
     #[serde(rename = "icc_2_k")]
     TwoMean,
-    /// ICC(3,k): as (3,1), of the mean of all raters.
+    /// ICC(3,k): like (3,1), for the mean of all raters.
     #[serde(rename = "icc_3_k")]
     ThreeMean,
 }
 
 impl IccForm {
-    /// All six.
+    /// All six forms.
     pub const ALL: [Self; 6] = [
         Self::OneSingle,
         Self::TwoSingle,
@@ -40,33 +40,33 @@ impl IccForm {
         Self::ThreeMean,
     ];
 
-    /// Whether it asks only how many rated each case, not who.
+    /// Whether the form ignores the identity of raters.
     pub fn is_one_way(self) -> bool {
         matches!(self, Self::OneSingle | Self::OneMean)
     }
 }
 
-/// The mean squares of a table of cases and raters without gaps, from which all six forms follow.
+/// Mean squares of a complete table of cases and raters. All six forms derive from them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Icc {
-    /// The cases.
+    /// Number of cases.
     n: f64,
-    /// The raters.
+    /// Number of raters.
     k: f64,
-    /// Mean squares: between cases, between raters, of the rest.
+    /// Mean squares: between cases, between raters, residual.
     between: f64,
     raters: f64,
     rest: f64,
 }
 
-/// A sum of squares below this part of the whole is rounding.
+/// A sum of squares below this proportion of the total is rounding error.
 const ROUNDING: f64 = 1e-20;
 
-/// The mean squares of the rows that are there, each as often as its case was drawn.
+/// Computes the mean squares of the complete rows, with the weight of each case.
 ///
 /// # Errors
 ///
-/// With fewer than two raters or two cases, and where all ratings are equal.
+/// There are fewer than two raters or two cases, or all ratings are equal.
 pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
     let present = || {
         let rows = rows.iter().zip(weights).filter(|(_, w)| **w > 0.0);
@@ -108,13 +108,13 @@ pub fn icc(rows: &[Option<Vec<f64>>], weights: &[f64]) -> Defined<Icc> {
     })
 }
 
-/// The mean squares of units whose raters are others each time, for the two forms that do not ask who they are
-/// ([`IccForm::is_one_way`]). It wants the same number of ratings for every unit: the most frequent number of two
-/// or more is taken, as in [`fleiss`](super::fleiss()), and units with another do not count.
+/// Computes the mean squares for the two forms that ignore the identity of raters ([`IccForm::is_one_way`]). These
+/// need the same number of ratings per unit. The function uses the most frequent number of two or more, like
+/// [`fleiss`](super::fleiss()), and leaves out units with other numbers.
 ///
 /// # Errors
 ///
-/// With fewer than two such units, and where all ratings are equal.
+/// There are fewer than two such units, or all ratings are equal.
 pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     let m = units.raters;
     at_least(2, m, "ratings of each case")?;
@@ -138,7 +138,7 @@ pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
         return Err(Undefined::NoVariation);
     }
     let clean = |sum: f64| if sum <= ROUNDING * scale { 0.0 } else { sum };
-    // Raters that are others each time differ as the rest does.
+    // Without rater identity, rater variance is part of the residual.
     let within = clean(within) / (n * (k - 1.0));
     Ok(Icc {
         n,
@@ -149,7 +149,7 @@ pub fn icc_one_way(units: &RatedUnits, weights: &[f64]) -> Defined<Icc> {
     })
 }
 
-/// The mean squares for all six forms of ratings that may have gaps.
+/// Mean squares for all six forms, from ratings with missing values.
 #[derive(Clone, Copy, Debug)]
 pub struct RatingMeanSquares {
     one_way: Defined<Icc>,
@@ -157,7 +157,7 @@ pub struct RatingMeanSquares {
 }
 
 impl RatingMeanSquares {
-    /// Those of ratings as units and as rows.
+    /// Computes the mean squares from units and from rows.
     pub fn of(units: &RatedUnits, rows: &[Option<Vec<f64>>], weights: &[f64]) -> Self {
         let two_way = icc(rows, weights);
         let gaps = rows.iter().any(Option::is_none);
@@ -171,7 +171,7 @@ impl RatingMeanSquares {
         }
     }
 
-    /// The mean squares that a form is computed of.
+    /// The mean squares of a form.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl RatingMeanSquares {
 }
 
 impl Icc {
-    /// The mean squares of ratings; what not all raters rated is left out.
+    /// Computes the mean squares of the cases that all raters rated.
     ///
     /// # Errors
     ///
@@ -195,17 +195,17 @@ impl Icc {
         icc(&ratings.complete(), &vec![1.0; ratings.len()])
     }
 
-    /// The mean square within cases, raters and rest together.
+    /// The mean square within cases: raters and residual.
     fn within(&self) -> f64 {
         let (n, k) = (self.n, self.k);
         (self.raters * (k - 1.0) + self.rest * (n - 1.0) * (k - 1.0)) / (n * (k - 1.0))
     }
 
-    /// A form's value, at most 1.
+    /// The value of a form, at most 1.
     ///
     /// # Errors
     ///
-    /// Where the cases do not differ, as far as this form can tell.
+    /// The variance between cases is zero for this form.
     pub fn value(&self, form: IccForm) -> Defined<f64> {
         let Self {
             n,
@@ -230,7 +230,7 @@ impl Icc {
         Ok(above / below)
     }
 
-    /// A form's exact 95 % interval, from quantiles of the F distribution: Shrout and Fleiss (1979)
+    /// The exact 95 % confidence interval of a form, from quantiles of the F distribution: Shrout and Fleiss (1979)
     /// for the first and third, McGraw and Wong (1996, table 7) for the second.
     ///
     /// # Errors
@@ -250,24 +250,24 @@ impl Icc {
                 self.by_ratio(form, ratio, [n - 1.0, (n - 1.0) * (k - 1.0)])
             }
             IccForm::TwoSingle | IccForm::TwoMean if within > 0.0 => self.absolute(form),
-            // Without any disagreement there is nothing to be unsure of.
+            // Perfect agreement has no uncertainty.
             _ => Ok([value, value]),
         }
     }
 
-    /// The interval of a form that is a function of one F ratio.
+    /// The confidence interval of a form that depends on one F ratio.
     fn by_ratio(&self, form: IccForm, ratio: f64, [a, b]: [f64; 2]) -> Defined<[f64; 2]> {
         let low = ratio / f_quantile(0.975, a, b)?;
         let high = ratio * f_quantile(0.975, b, a)?;
         let k = self.k;
         Ok([low, high].map(|f| match form {
             IccForm::OneSingle | IccForm::ThreeSingle => (f - 1.0) / (f + k - 1.0),
-            // Above zero, as without variance between cases these forms have no value.
+            // The ratio is positive: without variance between cases these forms are undefined.
             _ => 1.0 - 1.0 / f,
         }))
     }
 
-    /// The interval of absolute agreement, whose degrees of freedom are Satterthwaite's.
+    /// The confidence interval of absolute agreement, with Satterthwaite's degrees of freedom.
     fn absolute(&self, form: IccForm) -> Defined<[f64; 2]> {
         let Self {
             n,
@@ -277,7 +277,7 @@ impl Icc {
             rest,
         } = *self;
         let value = self.value(IccForm::TwoSingle)?;
-        // Multiplied by the rest's mean square, which may be zero.
+        // Multiplied by the residual mean square, which may be zero.
         let by_raters = k * value * raters;
         let by_rest = (n * (1.0 + (k - 1.0) * value) - k * value) * rest;
         let above = (n - 1.0) * (k - 1.0) * (by_raters + by_rest).powi(2);
@@ -286,7 +286,7 @@ impl Icc {
             return Err(Undefined::NoVarianceBetween);
         }
         let freedom = above / below;
-        // The reciprocals of upper quantiles, which with few degrees of freedom are beyond any number.
+        // Reciprocals of upper quantiles, which overflow with few degrees of freedom.
         let up = f_quantile(0.025, freedom, n - 1.0)?;
         let down = f_quantile(0.025, n - 1.0, freedom)?;
         let spread = k * raters + (k * n - k - n) * rest;
@@ -297,7 +297,7 @@ impl Icc {
         }
         let mean = |single: f64| {
             let below = 1.0 + single * (k - 1.0);
-            // Ratings that differ as little as they can: the mean's end lies beyond any number.
+            // Nearly equal ratings: the bound of the mean overflows.
             let far = below.abs() <= 1e-12 * (1.0 + single.abs() * (k - 1.0));
             (!far).then(|| single * k / below)
         };
@@ -312,10 +312,10 @@ impl Icc {
 mod tests {
     use super::*;
 
-    /// Six cases rated by four of nine raters, others each time: the ratings of Shrout and Fleiss (1979, table 2),
-    /// whose ICC(1,1) and ICC(1,k) they print as 0.17 and 0.44.
+    /// Ratings of Shrout and Fleiss (1979, table 2) with changing raters: six cases, four of nine raters each. They
+    /// print ICC(1,1) = 0.17 and ICC(1,k) = 0.44.
     #[test]
-    fn raters_may_change_in_one_way_forms() {
+    fn one_way_forms_ignore_rater_identity() {
         let table = [
             [9., 2., 5., 8.],
             [6., 1., 3., 2.],
@@ -329,7 +329,7 @@ mod tests {
             raters.zip(row.iter().copied()).collect::<Vec<_>>()
         };
         let mut units: Vec<_> = (0..).zip(&table).map(rated).collect();
-        // Rated by too few to count.
+        // Too few ratings to count.
         units.push(vec![(0, 1.0), (1, 1.0)]);
         let ratings = RatingMatrix::new(units).unwrap();
         let squares = RatingMeanSquares::of(&ratings.paired(), &ratings.complete(), &[1.0; 7]);

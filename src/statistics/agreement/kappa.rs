@@ -1,33 +1,33 @@
-//! Cohen's kappa: agreement beyond what the two raters' habits alone would give.
+//! Cohen's kappa: agreement of two raters beyond chance.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// How much a disagreement counts.
+/// Weight of a disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighting {
-    /// All alike.
+    /// 1 for every disagreement.
     Plain,
-    /// By the distance of the values.
+    /// The absolute difference.
     Linear,
-    /// By its square.
+    /// The squared difference.
     Quadratic,
 }
 
 /// Cohen's kappa (Cohen 1960, 1968), at most 1; 0 is chance.
 ///
-/// Distances are those of the values themselves, so that a value nobody gave leaves its gap. This is
+/// Distances use the values themselves, so unused values of the scale count. This is
 /// scikit-learn's `cohen_kappa_score` with all points of the scale as `labels`.
 ///
 /// # Errors
 ///
-/// Without a case, and where both raters gave one and the same value throughout.
+/// There is no case, or both raters gave the same single value to all cases.
 pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64> {
     let n = table.total();
     at_least(1, n as usize, "cases")?;
     let observed: f64 = table
         .entries()
-        .map(|(a, b, w)| w * weighting.of(a, b))
+        .map(|(a, b, w)| w * weighting.distance(a, b))
         .sum();
     let expected = expected(table, weighting) / n;
     if is_one_value(table) {
@@ -36,7 +36,7 @@ pub fn kappa(table: &ContingencyTable<'_>, weighting: Weighting) -> Defined<f64>
     Ok(1.0 - observed / expected)
 }
 
-/// Whether both raters gave one and the same value throughout.
+/// Whether both raters gave the same single value to all cases.
 fn is_one_value(table: &ContingencyTable<'_>) -> bool {
     let mut entries = table.entries();
     let first = entries.next();
@@ -44,9 +44,9 @@ fn is_one_value(table: &ContingencyTable<'_>) -> bool {
 }
 
 impl Weighting {
-    fn of(self, a: f64, b: f64) -> f64 {
+    fn distance(self, a: f64, b: f64) -> f64 {
         match self {
-            // Values are compared as given: equal ones came from equal bits.
+            // Exact comparison is correct: equal values have equal bits.
             Self::Plain => f64::from(u8::from((a - b).abs() > 0.0)),
             Self::Linear => (a - b).abs(),
             Self::Quadratic => (a - b) * (a - b),
@@ -54,7 +54,7 @@ impl Weighting {
     }
 }
 
-/// The disagreement of all cases of the one with all of the other, in one pass over the values.
+/// Expected disagreement of the two marginal distributions, in one pass over the values.
 fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
     let [x, y] = table.sides();
     match weighting {
@@ -80,7 +80,7 @@ fn expected(table: &ContingencyTable<'_>, weighting: Weighting) -> f64 {
             distance
         }
         Weighting::Quadratic => {
-            // Around a value in the middle, so that nothing large cancels.
+            // Centre the values to avoid cancellation.
             let centre = sum(&x, |a| a) / sum(&x, |_| 1.0);
             let moments = |side: &[(f64, f64)]| {
                 [0, 1, 2].map(|power| sum(side, |value| (value - centre).powi(power)))
@@ -117,9 +117,9 @@ mod tests {
         kappa(&ContingencyCells::new(&x, &y)?.table(), weighting)
     }
 
-    /// Cohen (1960), table 1, in parts of 200: observed 0.70, by chance 0.41, kappa 0.492.
+    /// Cohen (1960), table 1, as counts of 200: observed 0.70, expected 0.41, kappa 0.492.
     #[test]
-    fn cohens_own_table() {
+    fn kappa_equals_cohen_1960() {
         let table: [&[usize]; 3] = [&[88, 14, 18], &[10, 40, 10], &[2, 6, 12]];
         let value = of(&table, Weighting::Plain).unwrap();
         assert!(
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_throughout_tells_nothing() {
+    fn kappa_is_undefined_for_a_single_value() {
         assert_eq!(of(&[&[7]], Weighting::Linear), Err(Undefined::NoVariation));
         // One rater alone is constant: exactly chance.
         assert!(of(&[&[3, 4]], Weighting::Quadratic).unwrap().abs() < 1e-12);

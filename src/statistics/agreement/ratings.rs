@@ -1,32 +1,32 @@
-//! Ratings of things by any number of raters, some of which may be missing.
+//! Ratings of units by any number of raters, with missing values.
 
 use super::fleiss::raters;
 use crate::statistics::agreement::contingency::levels;
 use crate::statistics::undefined::{Defined, Undefined};
 
-/// For each thing rated (a unit): who rated it, and how.
+/// For each unit: its raters and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RatingMatrix {
     units: Vec<Vec<(u32, f64)>>,
 }
 
-/// The units rated at least twice, ready to be counted.
+/// Units with at least two ratings, as indices of distinct values.
 #[derive(Clone, Debug)]
 pub struct RatedUnits {
     /// The distinct values, ascending.
     pub(crate) levels: Vec<f64>,
-    /// For each unit, the places of its values among them; empty where it has fewer than two.
+    /// For each unit, the indices of its values; empty if it has fewer than two.
     pub(crate) places: Vec<Vec<u32>>,
-    /// How many ratings most of them have.
+    /// The most frequent number of ratings per unit.
     pub(crate) raters: usize,
 }
 
 impl RatingMatrix {
-    /// Units, each with its raters (numbers of the caller's choice) and their values.
+    /// Creates the matrix from units, each with rater numbers and values.
     ///
     /// # Errors
     ///
-    /// Where a value is not finite.
+    /// A value is not finite.
     pub fn new(units: Vec<Vec<(u32, f64)>>) -> Defined<Self> {
         if units.iter().flatten().any(|(_, value)| !value.is_finite()) {
             return Err(Undefined::NotFinite);
@@ -34,12 +34,12 @@ impl RatingMatrix {
         Ok(Self { units })
     }
 
-    /// Units whose values are known to be finite.
+    /// Creates the matrix from units with finite values.
     pub(crate) fn of_finite(units: Vec<Vec<(u32, f64)>>) -> Self {
         Self { units }
     }
 
-    /// Rows of ratings, a column for each rater.
+    /// Creates the matrix from rows with one column per rater.
     ///
     /// # Errors
     ///
@@ -53,12 +53,12 @@ impl RatingMatrix {
         Self::new(rows.iter().map(unit).collect())
     }
 
-    /// How many units there are.
+    /// Number of units.
     pub fn len(&self) -> usize {
         self.units.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no unit.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
@@ -68,7 +68,7 @@ impl RatingMatrix {
         &self.units
     }
 
-    /// The units as places among the distinct values, those rated once left without any.
+    /// The units as indices of distinct values; units with one rating become empty.
     pub fn paired(&self) -> RatedUnits {
         let paired = |unit: &&Vec<(u32, f64)>| unit.len() > 1;
         let values: Vec<f64> = self
@@ -78,7 +78,7 @@ impl RatingMatrix {
             .flatten()
             .map(|r| r.1)
             .collect();
-        // All are finite: they were looked at when the ratings were made.
+        // The constructor checked that all values are finite.
         let (levels, places) = levels(&values).unwrap_or_default();
         let mut places = places.into_iter();
         let unit = |unit: &Vec<(u32, f64)>| match unit.len() {
@@ -94,7 +94,7 @@ impl RatingMatrix {
         }
     }
 
-    /// The units as rows of values, by rater, of those that all raters rated; the others are `None`.
+    /// The units as rows with one value per rater; `None` for units that a rater did not rate.
     pub fn complete(&self) -> Vec<Option<Vec<f64>>> {
         let mut raters: Vec<u32> = self.units.iter().flatten().map(|r| r.0).collect();
         raters.sort_unstable();
@@ -110,7 +110,7 @@ impl RatingMatrix {
 }
 
 impl RatedUnits {
-    /// How many units are rated at least twice.
+    /// Number of units with at least two ratings.
     pub fn paired(&self) -> usize {
         self.places.iter().filter(|unit| !unit.is_empty()).count()
     }

@@ -1,4 +1,4 @@
-//! How far scores lie from the right ones, in points.
+//! Score errors, in points.
 
 use crate::statistics::agreement::contingency::ContingencyTable;
 use crate::statistics::undefined::{Defined, at_least};
@@ -7,16 +7,16 @@ use crate::statistics::undefined::{Defined, at_least};
 ///
 /// # Errors
 ///
-/// Without a case.
+/// There is no case.
 pub fn mean_absolute(table: &ContingencyTable<'_>) -> Defined<f64> {
     of_difference(table, f64::abs)
 }
 
-/// The mean of the first rating less the second: above 0 where the first is generous.
+/// Mean signed error: the mean of first rating − second rating.
 ///
 /// # Errors
 ///
-/// Without a case.
+/// There is no case.
 pub fn bias(table: &ContingencyTable<'_>) -> Defined<f64> {
     of_difference(table, |difference| difference)
 }

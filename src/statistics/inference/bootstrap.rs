@@ -1,8 +1,7 @@
-//! How sure a number is: the bootstrap, by which whole clusters of cases are drawn again.
+//! Confidence intervals by a cluster bootstrap.
 //!
-//! Questions about one image are not independent, so that images are drawn, and all their questions
-//! with them. Every draw has a stream of random numbers of its own: the result depends on the seed
-//! and on nothing else, however many threads compute it.
+//! Questions about one image are not independent, so the bootstrap resamples images with all their questions.
+//! Each resample has its own random stream. The result depends on the seed only, not on the number of threads.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,44 +15,44 @@ use serde::Serialize;
 use super::wilson::FEW;
 use crate::statistics::undefined::{Defined, Undefined, at_least, finite};
 
-/// Which cases belong together.
+/// Assignment of cases to clusters.
 #[derive(Clone, Debug, Default)]
 pub struct Clusters {
     /// The cluster of each case, numbered from zero.
     of: Vec<u32>,
-    /// How many clusters there are.
+    /// Number of clusters.
     count: u32,
 }
 
-/// How often and with which seed is drawn.
+/// Settings of the bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// Draws; 2,000 settle the ends of a 95 % interval to a few hundredths of its width.
+    /// Number of resamples. With 2,000, the bounds of a 95 % interval are accurate to a few hundredths of its width.
     pub draws: usize,
-    /// The seed: equal seeds give equal draws.
+    /// The seed; equal seeds give equal resamples.
     pub seed: u64,
 }
 
-/// A statistic with its interval.
+/// A statistic with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The statistic of the cases as they are.
+    /// The value on the original cases.
     #[serde(serialize_with = "or_null")]
     pub value: Defined<f64>,
-    /// Its 95 % percentile interval.
+    /// The 95 % percentile interval.
     #[serde(serialize_with = "or_null")]
     pub interval: Defined<[f64; 2]>,
-    /// The cases it is computed from.
+    /// Number of cases.
     pub n: usize,
-    /// The clusters they belong to.
+    /// Number of clusters.
     pub clusters: usize,
 }
 
-/// The random numbers of one draw.
+/// The random stream of one resample.
 pub type ReplicateRng = ChaCha8Rng;
 
 impl Clusters {
-    /// Clusters by name, case by case.
+    /// Creates clusters from one name per case.
     pub fn new<K: Eq + Hash>(names: impl IntoIterator<Item = K>) -> Self {
         let mut numbers: HashMap<K, u32> = HashMap::new();
         let number = |name| {
@@ -67,17 +66,17 @@ impl Clusters {
         }
     }
 
-    /// How many clusters there are.
+    /// Number of clusters.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The cluster of a case, counted from zero.
+    /// The cluster of a case, from zero.
     pub fn of(&self, case: usize) -> usize {
         self.of.get(case).map_or(0, |cluster| *cluster as usize)
     }
 
-    /// How many clusters the cases that count are of.
+    /// Number of clusters that contain a counted case.
     pub fn among(&self, counts: impl Fn(usize) -> bool) -> usize {
         let mut found = vec![false; self.count()];
         for (case, cluster) in self.of.iter().enumerate() {
@@ -86,17 +85,16 @@ impl Clusters {
         found.into_iter().filter(|found| *found).count()
     }
 
-    /// Whether there are enough clusters to tell a difference by: draws from a few images are more alike than
-    /// other images would be.
+    /// Checks that there are enough clusters for a test. Resamples of few images vary less than new images would.
     ///
     /// # Errors
     ///
-    /// With fewer than ten.
+    /// There are fewer than ten clusters.
     pub fn enough(&self) -> Defined<()> {
         at_least(FEW, self.count(), "images")
     }
 
-    /// How many cases there are.
+    /// Number of cases.
     pub fn len(&self) -> usize {
         self.of.len()
     }
@@ -106,8 +104,7 @@ impl Clusters {
         self.of.is_empty()
     }
 
-    /// Cuts the clusters at random into so many parts of about equal size; the part of each case, from
-    /// zero.
+    /// Assigns the clusters at random to `parts` folds of about equal size. Returns the fold of each case.
     pub fn folds(&self, parts: usize, seed: u64) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.count()).collect();
         places.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -117,7 +114,7 @@ impl Clusters {
             .collect()
     }
 
-    /// The sum of values, one for each case, by cluster.
+    /// Sums one value per case by cluster.
     pub(crate) fn sums<'a>(&self, values: impl Iterator<Item = &'a f64>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count()];
         for (cluster, value) in self.of.iter().zip(values) {
@@ -126,7 +123,7 @@ impl Clusters {
         sums
     }
 
-    /// How often each case is drawn when as many clusters are drawn as there are.
+    /// Resamples the clusters with replacement and returns the weight of each case.
     fn draw(&self, random: &mut ReplicateRng) -> Vec<f64> {
         let mut times = vec![0.0; self.count()];
         for _ in 0..self.count {
@@ -146,14 +143,14 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// The random numbers of a draw.
+    /// The random stream of a resample.
     fn random(&self, draw: usize) -> ReplicateRng {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(draw as u64);
         random
     }
 
-    /// What a statistic is in every draw. It is given how often each case was drawn.
+    /// Computes a statistic on every resample. The statistic receives the weight of each case.
     pub fn draw<T: Send>(
         &self,
         clusters: &Clusters,
@@ -162,7 +159,7 @@ impl Bootstrap {
         self.draw_numbered(clusters, |_, weights| statistic(weights))
     }
 
-    /// As [`draw`](Self::draw); the statistic is given the number of the draw, from zero, too.
+    /// As [`draw`](Self::draw); the statistic also receives the index of the resample.
     pub fn draw_numbered<T: Send>(
         &self,
         clusters: &Clusters,
@@ -172,7 +169,7 @@ impl Bootstrap {
         (0..self.draws).into_par_iter().map(draw).collect()
     }
 
-    /// What comes of the random numbers of every draw.
+    /// Calls a function with the random stream of every resample.
     pub(crate) fn random_draws<T: Send>(
         &self,
         of: impl Fn(&mut ReplicateRng) -> T + Sync,
@@ -181,7 +178,7 @@ impl Bootstrap {
         (0..self.draws).into_par_iter().map(draw).collect()
     }
 
-    /// A statistic of the cases as they are, with its interval.
+    /// Computes a statistic on the original cases, with its interval.
     pub fn estimate(
         &self,
         clusters: &Clusters,
@@ -203,7 +200,7 @@ impl Bootstrap {
 }
 
 impl Estimate {
-    /// No statistic, and why.
+    /// An undefined estimate with its reason.
     pub fn undefined(reason: Undefined, n: usize, clusters: usize) -> Self {
         Self {
             value: Err(reason),
@@ -214,12 +211,11 @@ impl Estimate {
     }
 }
 
-/// The 95 % percentile interval of a statistic's draws.
+/// The 95 % percentile interval of the resampled values.
 ///
 /// # Errors
 ///
-/// With fewer than two clusters, where all draws are alike, and where more than a twentieth of them have
-/// no value.
+/// There are fewer than two clusters, all values are equal, or more than a twentieth of them are undefined.
 pub fn interval(draws: Vec<Defined<f64>>, clusters: &Clusters) -> Defined<[f64; 2]> {
     at_least(2, clusters.count(), "images")?;
     let all = draws.len();
@@ -240,7 +236,7 @@ pub fn interval(draws: Vec<Defined<f64>>, clusters: &Clusters) -> Defined<[f64; 
     ])
 }
 
-/// A quantile of ascending values, between two of them by a straight line, as numpy's.
+/// A quantile of ascending values with linear interpolation, as in numpy.
 fn quantile(ascending: &[f64], q: f64) -> f64 {
     let at = q * (ascending.len() - 1) as f64;
     let value = |i: f64| ascending[(i as usize).min(ascending.len() - 1)];
@@ -248,8 +244,8 @@ fn quantile(ascending: &[f64], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
-/// The two-sided p-value of "there is no difference", from the draws of a difference: twice the part
-/// of them on the far side of zero, one more on each side than were seen.
+/// Two-sided bootstrap p-value of a difference: twice the proportion of resampled differences on the other side
+/// of zero, with one added to each count.
 pub fn two_sided(draws: &[f64]) -> f64 {
     let part = |far: fn(&f64) -> bool| {
         let count = draws.iter().filter(|d| far(d)).count();
@@ -258,7 +254,7 @@ pub fn two_sided(draws: &[f64]) -> f64 {
     (2.0 * part(|d| *d <= 0.0).min(part(|d| *d >= 0.0))).min(1.0)
 }
 
-/// A value, or `null` where it is undefined: the reason is told beside it.
+/// Serializes a value, or `null` if it is undefined; the reason is a separate field.
 fn or_null<T: Serialize, S: serde::Serializer>(
     value: &Defined<T>,
     serializer: S,
@@ -279,7 +275,7 @@ mod tests {
 
     /// The binomial's 95 % interval at n = 100 is 0.402 to 0.598.
     #[test]
-    fn a_coin_is_as_sure_as_its_tosses() {
+    fn interval_of_a_coin_equals_the_binomial() {
         let many = coin(100, |i| i);
         let [low, high] = many.interval.unwrap();
         assert!(
@@ -287,32 +283,32 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!((many.n, many.clusters), (100, 100));
-        // Four images of 25 questions each, all alike: there is no more to know than these four say.
+        // Four images with 25 equal questions each carry the information of four cases.
         let [low, high] = coin(100, |i| i % 4).interval.unwrap();
         assert!(low < 0.01 && high > 0.99, "{low} {high}");
     }
 
     #[test]
-    fn one_image_tells_no_spread() {
+    fn one_cluster_has_no_interval() {
         let one = coin(10, |_| 0);
         assert!(one.value.is_ok());
         assert!(
             one.interval
                 .unwrap_err()
                 .to_string()
-                .contains("1 image, at least 2")
+                .contains("1 image, expected at least 2")
         );
     }
 
     #[test]
-    fn twelve_of_twelve_have_no_spread() {
+    fn constant_values_have_no_interval() {
         let clusters = Clusters::new(0..12);
         let all = Bootstrap::default().estimate(&clusters, 12, |w| mean(&[Some(1.0); 12], w));
         assert_eq!(all.interval, Err(Undefined::NoSpread));
     }
 
     #[test]
-    fn a_statistic_that_is_mostly_undefined_has_no_interval() {
+    fn mostly_undefined_statistic_has_no_interval() {
         let clusters = Clusters::new(0..10);
         let few = Bootstrap::default().estimate(&clusters, 10, |w| {
             if w[0] > 0.0 {
@@ -328,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draws_do_not_depend_on_threads() {
+    fn resamples_do_not_depend_on_threads() {
         let clusters = Clusters::new((0..40).map(|i| i / 3));
         let draws = || Bootstrap { draws: 50, seed: 7 }.draw(&clusters, <[f64]>::to_vec);
         let pool = rayon::ThreadPoolBuilder::new()
@@ -339,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_as_numpys() {
+    fn quantiles_equal_numpy() {
         // numpy.percentile([1, 2, 4, 8], [2.5, 97.5])
         let values = [1.0, 2.0, 4.0, 8.0];
         assert!((quantile(&values, 0.025) - 1.075).abs() < 1e-12);

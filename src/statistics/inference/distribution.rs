@@ -1,12 +1,12 @@
-//! The two distributions that exact intervals and tests need: F, and the binomial.
+//! The F and binomial distributions, for exact intervals and tests.
 //!
-//! Both are the regularised incomplete beta function, computed by its continued fraction (DLMF 8.17.22,
-//! by Lentz's method), which converges for as many cases as anybody has.
+//! Both use the regularised incomplete beta function, computed from its continued fraction with Lentz's method
+//! (DLMF 8.17.22).
 
 use crate::statistics::undefined::{Defined, Undefined, finite};
 
-/// The natural logarithm of the gamma function for x > 0: Stirling's series (DLMF 5.11.1) from 12 on,
-/// and the recurrence below.
+/// The natural logarithm of the gamma function for x > 0: Stirling's series (DLMF 5.11.1) for x ≥ 12,
+/// the recurrence otherwise.
 fn ln_gamma(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         1.0 / 12.0,
@@ -28,8 +28,8 @@ fn ln_gamma(x: f64) -> f64 {
     shift + (x - 0.5) * x.ln() - x + half_ln_tau + series
 }
 
-/// The regularised incomplete beta function at `x`, whose complement to one is `y`: both are given, as
-/// either may be too small to be had from the other.
+/// The regularised incomplete beta function at `x`, with `y = 1 − x`. The caller passes both, because the smaller
+/// one would lose precision otherwise.
 fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -37,7 +37,7 @@ fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
     if y <= 0.0 {
         return 1.0;
     }
-    // The fraction converges fast on the near side of the mean.
+    // The fraction converges fast below the mean.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - beta(b, a, [y, x]);
     }
@@ -61,22 +61,21 @@ fn beta(a: f64, b: f64, [x, y]: [f64; 2]) -> f64 {
     (scale.exp() * fraction / a).clamp(0.0, 1.0)
 }
 
-/// Never zero, which Lentz's method would divide by.
+/// Replaces zero, because Lentz's method divides by the value.
 fn lifted(value: f64) -> f64 {
     if value.abs() < 1e-300 { 1e-300 } else { value }
 }
 
-/// The value below which an F-distributed number with these degrees of freedom lies with the given
-/// probability.
+/// Quantile of the F distribution with `a` and `b` degrees of freedom.
 ///
 /// # Errors
 ///
-/// Where the degrees of freedom are not above zero, or the quantile is too large for a number.
+/// The degrees of freedom are not positive, or the quantile overflows.
 pub fn f_quantile(probability: f64, a: f64, b: f64) -> Defined<f64> {
     if !(a > 0.0 && b > 0.0 && a.is_finite() && b.is_finite()) {
         return Err(Undefined::NotFinite);
     }
-    // F = (b / a) e^t, where e^t are the odds of a beta-distributed number: halved until exact.
+    // F = (b / a) e^t, where e^t are the odds of a beta-distributed variable; solved by bisection.
     let (mut low, mut high) = (-700.0_f64, 700.0_f64);
     for _ in 0..200 {
         let t = f64::midpoint(low, high);
@@ -93,7 +92,7 @@ pub fn f_quantile(probability: f64, a: f64, b: f64) -> Defined<f64> {
     finite(b / a * high.exp())
 }
 
-/// The probability that at most `k` of `n` tosses of a fair coin are heads.
+/// Probability of at most `k` successes in `n` fair coin tosses.
 pub fn binomial_tail(k: u64, n: u64) -> f64 {
     if k >= n {
         return 1.0;
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn factorials() {
+    fn ln_gamma_equals_factorials() {
         let mut ln = 0.0;
         for n in 1..200 {
             assert!(
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn tosses() {
+    fn binomial_tail_equals_counts() {
         // 1 + 4 + 6 of 16.
         assert!((binomial_tail(2, 4) - 11.0 / 16.0).abs() < 1e-14);
         assert!((binomial_tail(0, 10) - 1.0 / 1024.0).abs() < 1e-15);
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_quantile_without_freedom() {
+    fn f_quantile_needs_positive_degrees_of_freedom() {
         assert!(f_quantile(0.975, 0.0, 3.0).is_err());
         assert!(f_quantile(0.975, 3.0, f64::INFINITY).is_err());
     }

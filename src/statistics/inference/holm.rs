@@ -1,8 +1,7 @@
-//! Holm's correction for several tests.
+//! Holm's correction for multiple tests.
 
-/// The p-values of several tests, corrected so that the chance of a single false finding among them all
-/// stays what it was for one (Holm 1979): the smallest times their number, the next times one fewer,
-/// and so on, never falling.
+/// Corrects p-values so that the family-wise error rate is that of one test (Holm 1979): the smallest is
+/// multiplied by the number of tests, the next by one less, and so on; the results never decrease.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
@@ -19,9 +18,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// By hand: 0.01, 0.02, 0.04 of three become 0.03, 0.04, 0.04.
+    /// Computed by hand: 0.01, 0.02, 0.04 become 0.03, 0.04, 0.04.
     #[test]
-    fn holm_by_hand() {
+    fn holm_equals_hand_computation() {
         let corrected = holm(&[0.04, 0.01, 0.02]);
         let rounded: Vec<i64> = corrected
             .iter()

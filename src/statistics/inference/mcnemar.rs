@@ -1,21 +1,21 @@
-//! McNemar's test: of two judges of the same cases, which is right where the other is wrong.
+//! McNemar's test of two judges on the same cases.
 
 use serde::Serialize;
 
 use super::distribution::binomial_tail;
 
-/// The cases on which two judges differ.
+/// The cases that exactly one of two judges orders correctly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct McNemar {
-    /// Cases that only the first judge has right.
+    /// Cases that only the first judge orders correctly.
     pub only_first: u64,
-    /// Cases that only the second has right.
+    /// Cases that only the second judge orders correctly.
     pub only_second: u64,
-    /// The exact two-sided p-value: were both as good, either would be right in half of these.
+    /// Exact two-sided p-value.
     pub p: f64,
 }
 
-/// McNemar's exact test (McNemar 1947) on whether each case was right.
+/// McNemar's exact test (McNemar 1947) on whether each judge is correct in each case.
 pub fn mcnemar(pairs: impl IntoIterator<Item = (bool, bool)>) -> McNemar {
     let count = |(a, b): (u64, u64), pair| match pair {
         (true, false) => (a + 1, b),

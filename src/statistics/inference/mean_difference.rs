@@ -1,4 +1,4 @@
-//! Whether one mean is above another: paired, clustered by image.
+//! Paired mean difference, clustered by image.
 
 use rand::Rng;
 use serde::Serialize;
@@ -7,27 +7,27 @@ use super::bootstrap::{Bootstrap, Clusters, interval};
 use crate::statistics::mean::mean;
 use crate::statistics::undefined::{Defined, at_least};
 
-/// Draws of the bootstrap and of the permutation test.
+/// Resamples of the bootstrap and of the permutation test.
 const DRAWS: usize = 4000;
 
-/// The mean difference of paired values with its uncertainty.
+/// A paired mean difference with interval and p-values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The mean difference, this row minus the first.
+    /// The mean difference: this row − baseline row.
     pub value: f64,
-    /// The 95 % percentile interval of a bootstrap over images; absent where there is one image.
+    /// The 95 % bootstrap interval, clustered by image; absent for one image.
     pub interval: Option<[f64; 2]>,
-    /// The two-sided p-value of a permutation test that turns the signs of whole images.
+    /// Two-sided p-value of a permutation test that flips the signs of whole images.
     pub p: f64,
-    /// The p-value after Holm's correction for all rows compared.
+    /// The p-value after Holm's correction over all rows.
     pub p_holm: f64,
 }
 
-/// Compares paired values (this one, the first), each with the image it belongs to.
+/// Compares paired values `(this row, baseline row)`, clustered by image.
 ///
 /// # Errors
 ///
-/// Without any.
+/// There is no pair.
 pub fn difference(clusters: &Clusters, pairs: &[(f64, f64)]) -> Defined<Difference> {
     at_least(1, pairs.len(), "cases")?;
     let bootstrap = Bootstrap {
@@ -45,7 +45,7 @@ pub fn difference(clusters: &Clusters, pairs: &[(f64, f64)]) -> Defined<Differen
         let turned = sums
             .iter()
             .map(|sum| if random.random_bool(0.5) { *sum } else { -sum });
-        // Rounding must not make an equal sum look smaller.
+        // The tolerance keeps equal sums equal despite rounding.
         turned.sum::<f64>().abs() >= observed.abs() - 1e-12 * pairs.len() as f64
     });
     let count = as_far.into_iter().filter(|far| *far).count();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_gain_is_seen_and_noise_is_not() {
+    fn consistent_gain_is_significant_and_noise_is_not() {
         let gain = of((0..60).map(|i| if i % 4 == 0 { 0.0 } else { 1.0 }));
         assert!((gain.value - 0.75).abs() < 1e-9);
         let [low, high] = gain.interval.unwrap();
@@ -80,15 +80,15 @@ mod tests {
         assert!(difference(&Clusters::default(), &[]).is_err());
     }
 
-    /// With four images all turned one way, 2 of the 16 sign patterns are as far: p = 1/8.
+    /// Four images with the same sign: 2 of 16 sign patterns are as extreme, so p = 1/8.
     #[test]
-    fn the_permutation_test_has_the_exact_p_value() {
+    fn permutation_test_is_exact_for_four_images() {
         let all = of([1.0; 4].into_iter());
         assert!((all.p - 0.125).abs() < 0.015, "{all:?}");
     }
 
     #[test]
-    fn questions_about_one_image_are_one_draw() {
+    fn questions_about_one_image_are_one_cluster() {
         let pairs = [(1.0, 0.0); 50];
         let one = difference(&Clusters::new([0; 50]), &pairs).unwrap();
         assert!(

@@ -1,14 +1,14 @@
-//! Whether a sum of differences is more than chance, exactly, however few there are.
+//! Exact paired permutation test.
 
-/// Beyond so many standard deviations no sum is met: less than 10⁻¹⁴ of the chances lie there.
+/// Cut-off of the distribution in standard deviations; the probability beyond it is below 10⁻¹⁴.
 const REACH: f64 = 8.0;
 
-/// The two-sided p-value of "neither side is better" from the difference in each cluster, in whole numbers:
-/// the chance of a sum as far from zero if the two sides of every cluster changed places by the toss of a
-/// coin (Fisher's randomisation test of pairs; scipy, `permutation_test` with `permutation_type="samples"`).
+/// Two-sided p-value of the hypothesis that neither side is better, from one integer difference per cluster: the
+/// probability of a sum at least as far from zero if the sign of every difference is random (Fisher's paired
+/// randomisation test; scipy `permutation_test` with `permutation_type="samples"`).
 ///
-/// All tosses are counted, none is drawn: the distribution of the sum is built cluster by cluster, so that
-/// the figure has no seed and holds for five clusters as for five thousand.
+/// The distribution of the sum is computed exactly, cluster by cluster, so there is no seed, and the test is valid for few
+/// clusters too.
 pub fn sign_flip(differences: &[i64]) -> f64 {
     let sum: i64 = differences.iter().sum();
     let sizes = differences.iter().map(|d| d.unsigned_abs() as usize);
@@ -16,12 +16,12 @@ pub fn sign_flip(differences: &[i64]) -> f64 {
     let all: usize = sizes.iter().sum();
     let deviation = sizes.iter().map(|s| (s * s) as f64).sum::<f64>().sqrt();
     let reach = all.min((REACH * deviation).ceil() as usize);
-    // The chance of each sum from −reach to reach.
+    // Probability of each sum from −reach to reach.
     let mut chances = vec![0.0; 2 * reach + 1];
     chances[reach] = 1.0;
     let mut tossed = vec![0.0; chances.len()];
     for size in sizes {
-        // No size is beyond the reach, which is eight times the deviation of all.
+        // No difference exceeds the reach, which is eight standard deviations of the sum.
         let apart = chances.len() - size;
         tossed.fill(0.0);
         for (to, from) in tossed[size..].iter_mut().zip(&chances[..apart]) {
@@ -41,9 +41,9 @@ pub fn sign_flip(differences: &[i64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Of the eight ways to toss for 3, 2 and 1 one gives 6 and one −6.
+    /// Of the eight sign patterns of 3, 2 and 1, one gives 6 and one −6.
     #[test]
-    fn by_hand() {
+    fn p_value_equals_hand_computation() {
         for (differences, expected) in [
             (&[3, 2, 1][..], 0.25),
             (&[3, 2, -1], 0.5),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn as_scipy() {
+    fn p_values_equal_scipy() {
         let golden = include_str!("../../../assets/golden/sign_flip.json");
         let golden: Vec<(Vec<i64>, f64)> = serde_json::from_str(golden).unwrap();
         assert!(golden.len() > 150);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn many_clusters_are_as_the_normal_distribution_says() {
+    fn many_clusters_approach_the_normal_distribution() {
         // 5,300 of 10,000 fair tosses: six standard deviations away, and 5,098: 1.96.
         let of = |wins: usize| {
             let toss = |i| if i < wins { 1 } else { -1 };

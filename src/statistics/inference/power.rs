@@ -1,18 +1,18 @@
-//! What a comparison could have shown at all.
+//! Statistical power of a comparison.
 
 use crate::statistics::undefined::{Defined, at_least, finite};
 
 /// The 97.5th and the 80th percentile of the normal distribution.
 const QUANTILES: f64 = 1.959_963_984_540_054 + 0.841_621_233_572_914_3;
 
-/// The smallest true difference that a two-sided test at 5 % would have found four times out of five,
-/// from the draws of the difference: 2.8 of its standard errors.
+/// Minimum detectable effect of a two-sided test at 5 % with 80 % power: 2.8 standard errors, estimated from
+/// the resampled differences.
 ///
 /// # Errors
 ///
-/// With fewer than two draws.
+/// There are fewer than two resamples.
 pub fn smallest_detectable(draws: &[f64]) -> Defined<f64> {
-    at_least(2, draws.len(), "bootstrap draws")?;
+    at_least(2, draws.len(), "bootstrap resamples")?;
     let n = draws.len() as f64;
     let mean = draws.iter().sum::<f64>() / n;
     let squares: f64 = draws.iter().map(|d| (d - mean) * (d - mean)).sum();

@@ -1,18 +1,16 @@
-//! The interval of a share where draws cannot tell it.
+//! Confidence interval of a proportion for few clusters.
 //!
-//! A bootstrap knows no spread but that of its values: where they are few, or all equal, its interval would
-//! be too narrow, down to a point.
+//! With few or equal values the bootstrap interval is too narrow, or a single point.
 
 use crate::statistics::undefined::{Defined, Undefined};
 
-/// Fewer images than this are too few to be drawn from.
+/// Minimum number of clusters for a bootstrap interval.
 pub const FEW: usize = 10;
-/// The normal distribution's 97.5 % quantile.
+/// 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// The score interval of a share of `n` (Wilson, Probable inference, 1927; scipy,
-/// `stats/_binomtest.py`). With images for `n` it is wide: it takes the
-/// questions about one image for one.
+/// Wilson's score interval of a proportion of `n` (Wilson, Probable inference, 1927; scipy
+/// `stats/_binomtest.py`). With the number of images as `n` the interval is conservative.
 pub fn wilson(share: f64, n: f64) -> [f64; 2] {
     let scale = 1.0 + Z * Z / n;
     let center = (share + Z * Z / (2.0 * n)) / scale;
@@ -20,12 +18,12 @@ pub fn wilson(share: f64, n: f64) -> [f64; 2] {
     [(center - half).max(0.0), (center + half).min(1.0)]
 }
 
-/// The 95 % interval of a share: that of its draws, or [Wilson's](wilson) over the clusters where they are
-/// fewer than ten or all draws are alike.
+/// The 95 % interval of a proportion: the bootstrap interval, or [Wilson's](wilson) over the clusters if there are fewer
+/// than ten or all resamples are equal.
 ///
 /// # Errors
 ///
-/// The draws' own, where there were enough clusters and too few draws have a value.
+/// There are enough clusters, but too few resamples have a value.
 pub fn share_interval(share: f64, drawn: Defined<[f64; 2]>, clusters: usize) -> Defined<[f64; 2]> {
     match drawn {
         Ok(_) | Err(Undefined::Unstable { .. }) if clusters >= FEW => drawn,
@@ -38,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_scipy() {
+    fn intervals_equal_scipy() {
         let golden = include_str!("../../../assets/golden/intervals.json");
         let golden: Vec<serde_json::Value> = serde_json::from_str(golden).unwrap();
         for entry in &golden {
@@ -51,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn few_or_equal_values_do_not_pretend_to_be_sure() {
+    fn few_or_equal_values_have_a_wide_interval() {
         let drawn = Ok([0.4, 0.6]);
         assert_eq!(share_interval(0.5, drawn, FEW), drawn);
         assert_eq!(share_interval(0.5, drawn, 8), Ok(wilson(0.5, 8.0)));

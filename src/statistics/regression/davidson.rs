@@ -1,39 +1,39 @@
-//! Bradley and Terry's model of pairwise comparisons, with ties as Davidson (1970) has them.
+//! The Bradley–Terry model of pairwise comparisons, with ties after Davidson (1970).
 //!
 //! A model of strength πᵢ beats one of strength πⱼ with probability πᵢ / D, loses with πⱼ / D and ties with
-//! ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without a tie, ν is 0 and the model is Bradley and
-//! Terry's own.
+//! ν √(πᵢ πⱼ) / D, where D is the sum of the three. Without ties ν is 0, which is the plain
+//! Bradley–Terry model.
 
 use std::cmp::Ordering;
 
 use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// How often each of several models won against, and tied with, each other.
+/// Wins and ties of each pair of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairwiseOutcomes {
-    /// `wins[i][j]`: how often `i` won against `j`.
+    /// `wins[i][j]`: wins of `i` against `j`.
     wins: Vec<Vec<f64>>,
-    /// `ties[i][j]`: how often they tied, as `ties[j][i]`.
+    /// `ties[i][j]`: ties of `i` and `j`; symmetric.
     ties: Vec<Vec<f64>>,
 }
 
 /// The strengths of models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Davidson {
-    /// The logarithms of the strengths; their mean is zero.
+    /// Log strengths, with mean zero.
     pub strengths: Vec<f64>,
-    /// ν: how readily equal models tie; 0 where no tie was seen.
+    /// The tie parameter ν; 0 without ties.
     pub ties: f64,
 }
 
-/// One over the variance of the prior of [`Davidson::shrunk`].
+/// Inverse variance of the prior of [`Davidson::shrunk`].
 const RIDGE: f64 = 0.01;
-/// Newton's method needs about ten.
+/// Maximum Newton steps; about ten are typical.
 const STEPS: usize = 100;
 
 impl PairwiseOutcomes {
-    /// Comparisons of pairs of so many models, each as often as its case was drawn.
+    /// Counts comparisons of pairs of models, each with the weight of its case.
     pub fn new(models: usize, pairs: &[([usize; 2], Ordering)], weights: &[f64]) -> Self {
         let empty = vec![vec![0.0; models]; models];
         let (mut wins, mut ties) = (empty.clone(), empty);
@@ -50,26 +50,26 @@ impl PairwiseOutcomes {
         Self { wins, ties }
     }
 
-    /// How many models there are.
+    /// Number of models.
     pub fn models(&self) -> usize {
         self.wins.len()
     }
 
-    /// How often `i` won against `j`.
+    /// Wins of `i` against `j`.
     pub fn wins(&self, i: usize, j: usize) -> f64 {
         self.wins[i][j]
     }
 
-    /// How often `i` and `j` tied.
+    /// Ties of `i` and `j`.
     pub fn ties(&self, i: usize, j: usize) -> f64 {
         self.ties[i][j]
     }
 
-    /// The part of its comparisons that a model won, a tie being half a win.
+    /// Win rate of a model; a tie counts one half.
     ///
     /// # Errors
     ///
-    /// For a model that was never compared.
+    /// The model has no comparison.
     pub fn win_rate(&self, i: usize) -> Defined<f64> {
         let sum = |of: &dyn Fn(usize) -> f64| (0..self.models()).map(of).sum::<f64>();
         let (won, lost) = (sum(&|j| self.wins[i][j]), sum(&|j| self.wins[j][i]));
@@ -87,8 +87,8 @@ impl PairwiseOutcomes {
         self.pairs().any(|(i, j)| self.ties[i][j] > 0.0)
     }
 
-    /// Whether every model can be reached from the first, by those that it did not always lose to, or
-    /// (`back`) always win against.
+    /// Whether every model is connected to the first one by comparisons that were not always lost, or with `back`,
+    /// not always won.
     fn reaches_all(&self, back: bool) -> bool {
         let mut reached = vec![false; self.models()];
         let mut open = vec![0];
@@ -110,12 +110,12 @@ impl PairwiseOutcomes {
 }
 
 impl Davidson {
-    /// The most likely strengths.
+    /// Maximum-likelihood strengths.
     ///
     /// # Errors
     ///
-    /// With fewer than two models, and where no strengths are the most likely ones: some models won
-    /// against all the others they met, or never met them (Ford 1957), or nothing but ties was seen.
+    /// There are fewer than two models, or the likelihood has no maximum: some models won all comparisons with the
+    /// others or have none (Ford 1957), or all comparisons are ties.
     pub fn fit(outcomes: &PairwiseOutcomes) -> Defined<Self> {
         at_least(2, outcomes.models(), "models")?;
         if !outcomes.reaches_all(false) || !outcomes.reaches_all(true) {
@@ -131,16 +131,16 @@ impl Davidson {
         Ok(Self::newton(outcomes, 0.0))
     }
 
-    /// Strengths drawn to each other a little, which always exist: the mode under a normal prior with a
-    /// standard deviation of ten on their logarithms. For ranks; not for intervals of strengths.
+    /// Strengths with a weak prior, which always exist: the mode under a normal prior with a standard deviation of ten
+    /// on the log strengths. Used for ranks, not for intervals of strengths.
     pub fn shrunk(outcomes: &PairwiseOutcomes) -> Self {
         Self::newton(outcomes, RIDGE)
     }
 
-    /// Newton's method on the logarithms, whose likelihood is concave; steps that overshoot are halved.
+    /// Newton's method on the log strengths. The likelihood is concave; steps that overshoot are halved.
     fn newton(outcomes: &PairwiseOutcomes, ridge: f64) -> Self {
         let models = outcomes.models();
-        // The last parameter is the logarithm of ν, left out where it would run to minus infinity.
+        // The last parameter is ln ν, left out without ties.
         let size = models + usize::from(outcomes.has_ties());
         let mut at = vec![0.0; size];
         let mut likelihood = log_likelihood(outcomes, &at, ridge);
@@ -173,14 +173,14 @@ impl Davidson {
         }
     }
 
-    /// The rank of each model, 1 for the strongest; equal ones share the best of theirs.
+    /// Rank of each model, 1 for the strongest; ties share the best rank.
     pub fn ranks(&self) -> Vec<usize> {
         let above = |s: &f64| self.strengths.iter().filter(|t| **t > *s + 1e-9).count() + 1;
         self.strengths.iter().map(above).collect()
     }
 }
 
-/// The probabilities that the first wins, that the second does, and of a tie.
+/// Probabilities of a win of the first, a win of the second, and a tie.
 fn probabilities(at: &[f64], i: usize, j: usize, models: usize) -> [f64; 3] {
     let tie = at.get(models).map(|log| log + f64::midpoint(at[i], at[j]));
     let largest = at[i].max(at[j]).max(tie.unwrap_or(f64::NEG_INFINITY));
@@ -199,14 +199,14 @@ fn log_likelihood(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> f64 {
     outcomes.pairs().map(pair).sum::<f64>() - ridge / 2.0 * prior
 }
 
-/// The gradient of the log-likelihood, and its negated second derivatives.
+/// Gradient of the log-likelihood, and its negated Hessian.
 fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
     let models = outcomes.models();
     let mut gradient: Vec<f64> = at.iter().map(|a| -ridge * a).collect();
     let mut information = vec![vec![0.0; at.len()]; at.len()];
     for (i, row) in information.iter_mut().enumerate() {
         row[i] += ridge;
-        // Strengths are known up to a factor: their mean is held.
+        // Strengths are identified up to a factor, so fix their mean.
         if i < models {
             row.iter_mut().take(models).for_each(|cell| *cell += 1.0);
         }
@@ -222,7 +222,7 @@ fn derivatives(outcomes: &PairwiseOutcomes, at: &[f64], ridge: f64) -> (Vec<f64>
             continue;
         }
         let [a, b, tie] = probabilities(at, i, j, models);
-        // What each outcome adds to the two strengths and to ν.
+        // Contribution of each outcome to the two strengths and to ν.
         let features = [
             (a, [1.0, 0.0, 0.0]),
             (b, [0.0, 1.0, 0.0]),
@@ -247,9 +247,9 @@ mod tests {
     use super::*;
 
     /// Wins of the row against the column: American League, 1987 (Agresti, Categorical Data Analysis,
-    /// table 10.10). The published strengths are against Baltimore's.
+    /// table 10.10). The published strengths are relative to Baltimore.
     #[test]
-    fn baseball() {
+    fn strengths_equal_agresti_baseball_example() {
         let wins = [
             [0, 7, 9, 7, 7, 9, 11],
             [6, 0, 7, 5, 11, 9, 9],
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_bound_is_said() {
+    fn unbounded_strengths_are_reported() {
         use Ordering::{Equal, Greater, Less};
         let beaten = outcomes(&[([0, 1], Greater), ([1, 2], Less), ([1, 2], Greater)], 3);
         assert!(matches!(
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_is_half_a_win() {
+    fn tie_counts_as_half_a_win() {
         let pairs = [([0, 1], Ordering::Equal), ([0, 1], Ordering::Less)];
         let rate = outcomes(&pairs, 3).win_rate(0).unwrap();
         assert!((rate - 0.25).abs() < 1e-12);

@@ -1,17 +1,17 @@
-//! The best rising curve through points: isotonic regression.
+//! Isotonic regression.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// A curve that never falls: straight between its points, level beyond the first and the last.
+/// A non-decreasing curve: linear between its points, constant outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Isotonic {
-    /// The points `[x, y]`, ascending in both.
+    /// Points `[x, y]`, ascending in both.
     pub points: Vec<[f64; 2]>,
 }
 
-/// Cases pooled to one level: their least and greatest x, the mean of their y, their weight.
+/// A pooled block: smallest and largest x, mean y, weight.
 #[derive(Clone, Copy)]
 struct PooledBlock {
     from: f64,
@@ -21,12 +21,12 @@ struct PooledBlock {
 }
 
 impl Isotonic {
-    /// The rising curve with the least squared distances, by pooling adjacent violators (Barlow et al.
-    /// 1972); between the pooled points it is straight, as scikit-learn's `IsotonicRegression`.
+    /// Least-squares fit by pooling adjacent violators (Barlow et al. 1972), linear between the pooled points like
+    /// scikit-learn's `IsotonicRegression`.
     ///
     /// # Errors
     ///
-    /// Without a case, and where a value is not finite.
+    /// There is no case, or a value is not finite.
     pub fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Defined<Self> {
         let weighed = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
         let mut cases: Vec<[f64; 3]> = weighed.map(|((x, y), w)| [*x, *y, *w]).collect();
@@ -57,14 +57,14 @@ impl Isotonic {
         Ok(Self { points })
     }
 
-    /// The curve at a point.
+    /// Evaluates the curve.
     pub fn at(&self, x: f64) -> f64 {
         let after = self.points.partition_point(|[from, _]| *from <= x);
         let before = after.checked_sub(1).and_then(|i| self.points.get(i));
         match (before, self.points.get(after)) {
             (Some([a, low]), Some([b, high])) => low + (high - low) * (x - a) / (b - a),
             (Some([_, level]), None) | (None, Some([_, level])) => *level,
-            // A curve without points was not fitted; it leaves things as they are.
+            // A curve without points is the identity.
             (None, None) => x,
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn violators_are_pooled() {
+    fn adjacent_violators_are_pooled() {
         let curve = Isotonic::fit(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 5.0], &[1.0; 4]).unwrap();
         assert_eq!(
             curve.points,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_a_level() {
+    fn decreasing_data_fit_a_constant() {
         let curve = Isotonic::fit(&[1.0, 1.0, 2.0], &[5.0, 3.0, 1.0], &[1.0, 1.0, 2.0]).unwrap();
         assert_eq!(curve.points, [[1.0, 2.5], [2.0, 2.5]]);
         assert!(Isotonic::fit(&[], &[], &[]).is_err());

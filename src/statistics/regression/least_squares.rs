@@ -1,4 +1,4 @@
-//! The best straight line through points.
+//! Linear regression with one feature.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::statistics::undefined::{Defined, RatingColumn, Undefined, at_least};
 /// y = slope · x + intercept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearFit {
-    /// How much y rises with x.
+    /// The slope.
     pub slope: f64,
-    /// y at zero.
+    /// The intercept.
     pub intercept: f64,
 }
 
 impl LinearFit {
-    /// The line with the least squared distances.
+    /// Weighted least-squares fit.
     ///
     /// # Errors
     ///
-    /// With fewer than two cases, where all x are equal, and where a value is not finite.
+    /// There are fewer than two cases, all x are equal, or a value is not finite.
     pub fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Defined<Self> {
         let weighed = || {
             let cases = x.iter().zip(y).zip(weights).filter(|(_, w)| **w > 0.0);
@@ -45,7 +45,7 @@ impl LinearFit {
         })
     }
 
-    /// The line at a point.
+    /// Evaluates the line.
     pub fn at(&self, x: f64) -> f64 {
         self.slope * x + self.intercept
     }

@@ -1,6 +1,6 @@
-//! Small systems of linear equations, as the steps of Newton's method need them.
+//! Small linear systems, for Newton's method.
 
-/// The solution of a small system of equations, by elimination with pivots; `None` if it has none.
+/// Solves a linear system by Gaussian elimination with pivoting; `None` if it is singular.
 pub(crate) fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     for column in 0..n {

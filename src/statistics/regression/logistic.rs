@@ -1,51 +1,50 @@
 //! Logistic regression of outcomes between 0 and 1, by Newton's method.
 //!
-//! An outcome of one half, a tie, counts as half a success and half a failure: the quasi-likelihood of a
-//! binomial family, as statsmodels' `GLM` takes it.
+//! An outcome of one half (a tie) counts as half a success and half a failure, like the binomial quasi-likelihood
+//! of statsmodels' `GLM`.
 
 use crate::statistics::regression::linear_solver::solve;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
-/// Newton's method needs fewer than ten steps where there is an end.
+/// Maximum Newton steps; fewer than ten are typical.
 const STEPS: usize = 60;
-/// A coefficient beyond this has none: the chance it speaks of is one in ten thousand million.
+/// A coefficient beyond this limit is treated as unbounded.
 const UNBOUNDED: f64 = 23.0;
 
-/// One outcome, and what it may depend on.
+/// One outcome with its features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogisticObservation {
-    /// What it may depend on; as many numbers in each observation, without a constant.
+    /// Features without the constant; the same number in each observation.
     pub features: Vec<f64>,
-    /// The outcome: 0, 1 or between.
+    /// The outcome, 0 to 1.
     pub outcome: f64,
 }
 
-/// The most likely coefficients.
+/// Maximum-likelihood coefficients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logistic {
-    /// One for each feature: the logarithm of the factor by which odds grow with it.
+    /// One log odds ratio per feature.
     pub coefficients: Vec<f64>,
 }
 
 impl Logistic {
-    /// Fits observations, each as often as its weight says.
+    /// Fits weighted observations.
     ///
     /// # Errors
     ///
-    /// Without an observation, where a feature says nothing beside the others, and where no coefficients
-    /// are the most likely ones: the features tell every outcome apart.
+    /// There is no observation, the features are collinear, or the likelihood has no maximum because the features
+    /// separate the outcomes.
     pub fn fit(observations: &[LogisticObservation], weights: &[f64]) -> Defined<Self> {
         let size = observations.first().map_or(0, |o| o.features.len());
         Self::newton(observations, weights, &vec![0.0; size])
     }
 
-    /// As [`fit`](Self::fit), half of `ridge · coefficient²` being added to the deviance for each feature
-    /// (scikit-learn's `LogisticRegression`, whose `C` is the reciprocal, with zero for the constant): there is always an
-    /// end then.
+    /// Like [`fit`](Self::fit), with a penalty of half of `ridge · coefficient²` per feature (scikit-learn's
+    /// `LogisticRegression`, whose `C` is the reciprocal; no penalty on the constant). A maximum always exists.
     ///
     /// # Errors
     ///
-    /// Without an observation, and where a feature without a ridge says nothing beside the others.
+    /// There is no observation, or features without penalty are collinear.
     pub fn ridged(
         observations: &[LogisticObservation],
         weights: &[f64],
@@ -74,7 +73,7 @@ impl Logistic {
                 information[i][i] += r;
             }
             let step = solve(information, gradient).ok_or(Undefined::Unbounded(
-                "what is compared does not vary enough to tell its effects apart",
+                "the features do not vary enough to separate their effects",
             ))?;
             let mut length = 1.0;
             // The likelihood is concave: a step that overshoots is halved.
@@ -95,11 +94,11 @@ impl Logistic {
             }
         }
         Err(Undefined::Unbounded(
-            "one side wins whenever it is expected to: the effects have no bound",
+            "the features separate the outcomes perfectly, so the effects are unbounded",
         ))
     }
 
-    /// The expected outcome at these features.
+    /// Expected outcome for the features.
     pub fn at(&self, features: &[f64]) -> f64 {
         expected(features, &self.coefficients)
     }
@@ -110,7 +109,7 @@ fn expected(features: &[f64], at: &[f64]) -> f64 {
     1.0 / (1.0 + (-odds).exp())
 }
 
-/// Minus the logarithm of the likelihood.
+/// Negative log-likelihood.
 fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -> f64 {
     let term = |(o, weight): (&LogisticObservation, &f64)| {
         let odds: f64 = o.features.iter().zip(at).map(|(x, b)| x * b).sum();
@@ -121,7 +120,7 @@ fn deviance(observations: &[LogisticObservation], weights: &[f64], at: &[f64]) -
     observations.iter().zip(weights).map(term).sum()
 }
 
-/// The gradient of the log-likelihood, and its negated second derivatives.
+/// Gradient of the log-likelihood, and its negated Hessian.
 fn derivatives(
     observations: &[LogisticObservation],
     weights: &[f64],
@@ -154,9 +153,9 @@ mod tests {
         }
     }
 
-    /// Of four, three succeed: odds of three to one; a tie is half of each.
+    /// Three of four succeed: odds of three to one. A tie is half of each.
     #[test]
-    fn one_feature_by_hand() {
+    fn one_feature_equals_hand_computation() {
         let all = [1.0, 1.0, 1.0, 0.0].map(|y| observation(&[1.0], y));
         let fit = Logistic::fit(&all, &[1.0; 4]).unwrap();
         assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
@@ -166,9 +165,9 @@ mod tests {
         assert!((fit.coefficients[0] - 3f64.ln()).abs() < 1e-9);
     }
 
-    /// Against scikit-learn, features that tell every outcome apart among them.
+    /// Compares with scikit-learn, including features that separate the outcomes.
     #[test]
-    fn a_ridge_is_that_of_scikit_learn() {
+    fn ridge_equals_scikit_learn() {
         #[derive(serde::Deserialize)]
         struct Golden {
             features: Vec<Vec<f64>>,
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_bound_or_no_sense_is_said() {
+    fn unbounded_and_collinear_features_are_reported() {
         let sure = [observation(&[1.0], 1.0), observation(&[-2.0], 0.0)];
         assert!(matches!(
             Logistic::fit(&sure, &[1.0; 2]),

@@ -1,46 +1,45 @@
-//! Whether scores mean what they say: of the cases that were given about 4, is the mean 4.
+//! Reliability of scores: mean label of the cases in each score bin.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::undefined::{Defined, at_least};
 
-/// How scores compare with the truth, bin by bin.
+/// Scores compared with labels, by bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reliability {
-    /// The bins that hold a case, ascending.
+    /// The non-empty bins, ascending.
     pub bins: Vec<Bin>,
-    /// The mean distance of a bin's mean score from its mean truth, by the number of its cases: the
-    /// expected calibration error, in points.
+    /// Expected calibration error in points: the mean absolute gap of the bins, weighted by their cases.
     pub error: f64,
-    /// The cases.
+    /// Number of cases.
     pub n: usize,
 }
 
-/// Cases with about the same score.
+/// A score bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
-    /// From this score on.
+    /// Lower bound, inclusive.
     pub from: f64,
-    /// To below this one; in the last bin, to it.
+    /// Upper bound, exclusive; inclusive in the last bin.
     pub to: f64,
-    /// The cases.
+    /// Number of cases.
     pub n: usize,
     /// The mean score.
     pub score: f64,
-    /// The mean truth.
+    /// The mean label.
     pub truth: f64,
 }
 
-/// The reliability of scores in bins between these edges, ascending. Scores beyond the edges are in the
-/// first and the last bin.
+/// Computes the reliability in bins between ascending edges. Scores outside the edges count in the first and last
+/// bin.
 ///
 /// # Errors
 ///
-/// Without a case, or with fewer than two edges.
+/// There is no case, or there are fewer than two edges.
 pub fn reliability(scores: &[f64], truth: &[f64], edges: &[f64]) -> Defined<Reliability> {
     let n = scores.len().min(truth.len());
     at_least(1, n, "cases")?;
-    at_least(2, edges.len(), "edges of bins")?;
+    at_least(2, edges.len(), "bin edges")?;
     let mut sums = vec![(0, 0.0, 0.0); edges.len() - 1];
     for (score, truth) in scores.iter().zip(truth) {
         let above = edges.partition_point(|edge| edge <= score);
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_by_hand() {
+    fn gaps_equal_hand_computation() {
         let found = reliability(
             &[0.2, 0.4, 5.0, 1.0],
             &[1.0, 1.0, 3.0, 1.0],

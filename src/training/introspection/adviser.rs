@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::review::PairId;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, PairJob};
-use crate::judging::run::records::records;
+use crate::judging::run::record_reader::records;
 use crate::support::digest::Digest;
 
 /// Who is asked.

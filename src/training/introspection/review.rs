@@ -8,7 +8,7 @@ use acem3_conclusion::compare;
 use anyhow::{Result, bail};
 
 use crate::judging::run::record::RecordOutcome;
-use crate::judging::run::records::records;
+use crate::judging::run::record_reader::records;
 use crate::training::measurement::{Proportion, share};
 
 /// The case and the two models of a pair.
@@ -58,7 +58,7 @@ impl Review {
             match (known, record.judgement()) {
                 (Some(known), Some(judgement)) => {
                     let right = Ordering::from(judgement.order) == compare(known);
-                    values.push((subject.cluster(), f64::from(u8::from(right))));
+                    values.push((subject.cluster().short_name(), f64::from(u8::from(right))));
                     if !right {
                         wrong.insert((case.clone(), pair.clone()), known);
                     }

@@ -43,7 +43,7 @@ fn tell_unused(progress: &Progress, source: &CaseSource) {
         .saturating_sub(source.answers_beyond());
     if unused > 0 {
         let languages = match source.kind {
-            SourceKind::Slake if source.passed_over_answers() > 0 => {
+            SourceKind::Slake if source.unselected_answers() > 0 => {
                 "; questions in other languages are left out by --lang"
             }
             _ => "",

@@ -1,0 +1,268 @@
+//! The plan of an audit: every pair as it is, and every perturbation of it.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::analysis::audit::perturbations::{
+    Edit, ImagePerturbation, Perturbation, append, insert_error, with_neutral_clause,
+};
+use crate::analysis::audit::probe::Probe;
+use crate::data::cases::Case;
+
+/// A pair of responses of a case.
+#[derive(Clone, Debug)]
+pub struct AuditPair {
+    /// The case.
+    pub case: Arc<Case>,
+    /// Indices of the two responses.
+    pub pair: [usize; 2],
+    /// Bootstrap cluster.
+    pub cluster: String,
+    /// The better response by the labels.
+    pub label: Option<Ordering>,
+}
+
+/// A pair to judge.
+#[derive(Clone, Debug)]
+pub struct AuditPass {
+    /// Index of the pair.
+    pub pair: usize,
+    /// The perturbation; `None` for the original pair.
+    pub perturbation: Option<Perturbation>,
+    /// The two responses.
+    pub responses: [String; 2],
+    /// The image.
+    pub image: ImagePerturbation,
+    /// Index of the perturbed response; `None` if both or neither are perturbed.
+    pub side: Option<usize>,
+}
+
+/// All passes of an audit, and the pairs it skips.
+#[derive(Clone, Debug, Default)]
+pub struct AuditPlan {
+    /// Passes in the order of the pairs; the original pair comes first.
+    pub passes: Vec<AuditPass>,
+    /// Number of responses without a word for an error, by error.
+    pub not_applicable: BTreeMap<Perturbation, usize>,
+    /// Number of skipped pairs or responses, by probe and reason.
+    pub skipped: BTreeMap<(Probe, &'static str), usize>,
+}
+
+/// A pair to perturb.
+struct PairContext<'a> {
+    /// Index of the pair.
+    index: usize,
+    pair: &'a AuditPair,
+    /// The original responses.
+    texts: [String; 2],
+    /// Index of the response that is judged next to itself.
+    sampled: usize,
+    /// Position of the perturbed response.
+    side: usize,
+    /// True if the pair before is of the same case.
+    repeats_case: bool,
+    /// The next case with another image.
+    other_image: Option<&'a Case>,
+}
+
+/// Whether a probe can perturb a pair.
+enum Applicability {
+    /// It can.
+    Applies,
+    /// It cannot, for this reason.
+    Skipped(&'static str),
+    /// An earlier pair has the same perturbations.
+    Repeated,
+}
+
+impl AuditPair {
+    /// The texts of the two responses.
+    pub fn texts(&self) -> [String; 2] {
+        let text = |i: usize| self.case.responses.get(i).map(|r| r.text.clone());
+        self.pair.map(|i| text(i).unwrap_or_default())
+    }
+
+    /// The names of the two models.
+    pub fn models(&self) -> [String; 2] {
+        let model = |i: usize| self.case.responses.get(i).map(|r| r.model.clone());
+        self.pair.map(|i| model(i).unwrap_or_default())
+    }
+
+    /// A correct response: the reference, or the better response by the labels.
+    fn correct_response(&self) -> Option<String> {
+        let reference = self.case.reference.as_ref();
+        let reference = reference.filter(|r| !r.trim().is_empty());
+        let [first, second] = self.texts();
+        let better = match self.label {
+            Some(Ordering::Greater) => Some(first),
+            Some(Ordering::Less) => Some(second),
+            _ => None,
+        };
+        reference.cloned().or(better)
+    }
+}
+
+impl AuditPlan {
+    /// Plans every pair with the perturbations of these probes. `other_images` is, for each pair, a case
+    /// with another image.
+    pub fn new(
+        pairs: &[AuditPair],
+        probes: &[Probe],
+        other_images: &[Option<Arc<Case>>],
+        seed: u64,
+    ) -> Self {
+        let mut plan = Self::default();
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut last_case: Option<&str> = None;
+        for (index, pair) in pairs.iter().enumerate() {
+            let repeats_case = last_case.replace(&pair.case.id) == Some(&pair.case.id);
+            // Sampled for every pair, so that the choice of probes does not change the samples.
+            let (sampled, side) = (random.random_range(0..2), random.random_range(0..2));
+            let context = PairContext {
+                index,
+                pair,
+                texts: pair.texts(),
+                sampled,
+                side,
+                repeats_case,
+                other_image: other_images.get(index).and_then(Option::as_deref),
+            };
+            plan.passes.push(context.pass(None));
+            for probe in probes {
+                plan.add_probe(*probe, &context);
+            }
+        }
+        plan
+    }
+
+    fn add_probe(&mut self, probe: Probe, context: &PairContext<'_>) {
+        match context.applicability(probe) {
+            Applicability::Applies => {}
+            Applicability::Skipped(reason) => return self.skip(probe, reason),
+            Applicability::Repeated => return,
+        }
+        let mut perturbations: Vec<_> = Perturbation::of_probe(probe).collect();
+        // Images of other cases come after all changes of the own image.
+        perturbations.sort_by_key(|p| matches!(p.spec().edit, Edit::OtherImage));
+        let before = self.passes.len();
+        for perturbation in perturbations {
+            let planned = self.passes.get(before..).unwrap_or_default();
+            let is_control_of = |pass: &AuditPass| {
+                pass.perturbation.and_then(Perturbation::control) == Some(perturbation)
+            };
+            if !perturbation.is_tested() && !planned.iter().any(is_control_of) {
+                continue;
+            }
+            match (context.perturb(perturbation), perturbation.spec().edit) {
+                (Some(pass), _) => self.passes.push(pass),
+                (None, Edit::OtherImage) => self.skip(
+                    probe,
+                    "pairs for whose image there is no other to exchange it with",
+                ),
+                (None, _) => *self.not_applicable.entry(perturbation).or_default() += 1,
+            }
+        }
+    }
+
+    fn skip(&mut self, probe: Probe, reason: &'static str) {
+        *self.skipped.entry((probe, reason)).or_default() += 1;
+    }
+}
+
+impl PairContext<'_> {
+    /// Whether a probe can perturb the pair.
+    fn applicability(&self, probe: Probe) -> Applicability {
+        let is_entry = |line: &str| line.trim_start().starts_with(['-', '*', '•']);
+        match probe {
+            Probe::Formatting if self.texts[self.sampled].lines().any(is_entry) => {
+                Applicability::Skipped("answers that are lists already")
+            }
+            Probe::Image if self.pair.case.image.is_none() => {
+                Applicability::Skipped("pairs without an image")
+            }
+            Probe::Errors if self.repeats_case && self.pair.case.reference.is_some() => {
+                Applicability::Repeated
+            }
+            Probe::Errors if self.pair.correct_response().is_none() => {
+                Applicability::Skipped("pairs of which no answer is known to be right")
+            }
+            _ => Applicability::Applies,
+        }
+    }
+
+    /// The pass of a perturbation; `None` if the pair lacks what it needs.
+    fn perturb(&self, perturbation: Perturbation) -> Option<AuditPass> {
+        let pass = self.pass(Some(perturbation));
+        let sampled = &self.texts[self.sampled];
+        Some(match perturbation.spec().edit {
+            Edit::Duplicate => AuditPass {
+                responses: [sampled.clone(), sampled.clone()],
+                ..pass
+            },
+            Edit::Rewrite(rewrite) => self.next_to(rewrite(sampled), sampled.clone(), pass),
+            Edit::Image(image) => AuditPass { image, ..pass },
+            Edit::OtherImage => AuditPass {
+                image: ImagePerturbation::Of(self.other_image?.id.clone()),
+                ..pass
+            },
+            Edit::Append(text) => self.append(text, pass),
+            Edit::Error(kind) => {
+                let correct = self.pair.correct_response()?;
+                let wrong = insert_error(kind, &correct, &self.pair.case.question)?;
+                self.next_to(wrong, correct, pass)
+            }
+            Edit::NeutralClause => {
+                let correct = self.pair.correct_response()?;
+                self.next_to(with_neutral_clause(&correct), correct, pass)
+            }
+        })
+    }
+
+    /// The original pair, under the name of a perturbation.
+    fn pass(&self, perturbation: Option<Perturbation>) -> AuditPass {
+        AuditPass {
+            pair: self.index,
+            perturbation,
+            responses: self.texts.clone(),
+            image: ImagePerturbation::Own,
+            side: None,
+        }
+    }
+
+    /// A pair of a perturbed response and the unperturbed one.
+    fn next_to(&self, perturbed: String, original: String, pass: AuditPass) -> AuditPass {
+        let responses = if self.side == 0 {
+            [perturbed, original]
+        } else {
+            [original, perturbed]
+        };
+        AuditPass {
+            responses,
+            side: Some(self.side),
+            ..pass
+        }
+    }
+
+    /// The original pair with a text at the end of one response: the worse one by the label, which has
+    /// more to gain.
+    fn append(&self, text: &str, pass: AuditPass) -> AuditPass {
+        let side = match self.pair.label {
+            Some(Ordering::Greater) => 1,
+            Some(Ordering::Less) => 0,
+            _ => self.side,
+        };
+        let mut responses = self.texts.clone();
+        if let Some(response) = responses.get_mut(side) {
+            *response = append(response, text);
+        }
+        AuditPass {
+            responses,
+            side: Some(side),
+            ..pass
+        }
+    }
+}

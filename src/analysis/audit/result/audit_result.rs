@@ -1,0 +1,57 @@
+//! The whole result of an audit, as it is written to JSON and read back.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::Finding;
+use super::threshold::ThresholdResult;
+use super::trial::AuditTrial;
+use crate::analysis::audit::probe::Probe;
+
+/// Version of the JSON schema. Fields are added, never renamed.
+pub const SCHEMA: u32 = 1;
+
+/// Everything an audit found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditResult {
+    /// Version of the JSON schema.
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The audited records or cases, as the user passed them.
+    pub source: String,
+    /// Name of the judge.
+    pub judge: String,
+    /// Hash of the judge's provenance, as in records.
+    pub judge_hash: String,
+    /// File of the labels; `None` for the labels of the records or cases.
+    pub labels: Option<String>,
+    /// Number of audited pairs.
+    pub pairs: usize,
+    /// Number of pairs without a verdict.
+    pub unscored: usize,
+    /// Number of pairs with a label (a preferred response, or a tie).
+    pub labelled: usize,
+    /// Number of cases that could not be read, or that have no pair.
+    pub unreadable: usize,
+    /// Number of new verdicts, those on unchanged pairs included.
+    pub judged: usize,
+    /// Number of bootstrap resamples.
+    pub draws: usize,
+    /// Seed of the bootstrap and of the sampled perturbations.
+    pub seed: u64,
+    /// One finding per probe.
+    pub probes: Vec<Finding>,
+    /// Results of the requested thresholds.
+    pub limits: Vec<ThresholdResult>,
+    /// Every perturbed pair with the verdicts before and after. Empty if nothing was judged, and omitted
+    /// from the printed result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<AuditTrial>,
+}
+
+impl AuditResult {
+    /// The finding of a probe.
+    pub fn finding(&self, probe: Probe) -> Option<&Finding> {
+        self.probes.iter().find(|finding| finding.probe == probe)
+    }
+}

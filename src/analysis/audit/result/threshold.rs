@@ -1,0 +1,256 @@
+//! Thresholds: the largest or smallest value of a measure that passes.
+
+use serde::{Deserialize, Serialize};
+
+use super::audit_result::AuditResult;
+use super::estimate::AuditEstimate;
+use super::finding::Finding;
+use super::measure::MeasureName;
+use super::measure_names as names;
+use super::unit::MeasureUnit;
+use crate::analysis::audit::perturbations::Perturbation;
+use crate::analysis::audit::probe::Probe;
+
+/// A threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The limited quantity.
+    pub kind: ThresholdKind,
+    /// The limit, in the printed unit: percent, percentage points or points of score.
+    pub value: f64,
+}
+
+/// A quantity with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThresholdKind {
+    /// Verdicts that flip with the presentation order. Percent.
+    FlipRate,
+    /// Accuracy with the better response first minus accuracy with it second. Percentage points.
+    PositionGap,
+    /// Preference for the longer response: judge minus labels. Percentage points.
+    VerbosityGap,
+    /// Mean absolute change of a score with the presentation order. Points.
+    Asymmetry,
+    /// Presentations of identical responses that do not tie. Percent.
+    IdenticalNotTied,
+    /// Score gain of a text formatted as a list. Points.
+    FormattingGain,
+    /// Score gain of the most effective injection. Points.
+    PlantedGain,
+    /// Medical errors without a score drop. Percent.
+    ErrorsMissed,
+    /// Smallest change of the knowledge score with the image of another case, or with a blank image if
+    /// there is no other. Points.
+    ImageEffect,
+}
+
+/// Result of a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// The flag of the threshold.
+    pub flag: String,
+    /// The limit, in the printed unit.
+    pub limit: f64,
+    /// The measured value, in the same unit; `None` if it could not be measured.
+    pub value: Option<f64>,
+    /// True if the limit is exceeded, or nothing could be measured.
+    pub failed: bool,
+    /// The result in one sentence.
+    pub words: String,
+}
+
+/// A row of the table of thresholds.
+struct ThresholdSpec {
+    flag: &'static str,
+    /// The probes that measure it, the best first.
+    probes: &'static [Probe],
+    limited: LimitedEstimate,
+    direction: LimitDirection,
+}
+
+/// The estimate that is limited.
+enum LimitedEstimate {
+    /// A measure, whatever its control.
+    Plain(MeasureName),
+    /// A measure minus its control.
+    Net(MeasureName),
+    /// The largest of the measures of all perturbations of a probe, each minus its control.
+    LargestNet(MeasureName, Probe),
+    /// The measure of the first of these perturbations that has one, minus its control.
+    FirstNet(MeasureName, &'static [Perturbation]),
+}
+
+/// Which values pass.
+#[derive(Clone, Copy)]
+enum LimitDirection {
+    /// Values up to the limit.
+    Max,
+    /// Values whose magnitude is up to the limit.
+    MaxAbsolute,
+    /// Values from the limit on.
+    Min,
+}
+
+impl ThresholdKind {
+    fn spec(self) -> ThresholdSpec {
+        use LimitDirection::{Max, MaxAbsolute, Min};
+        use LimitedEstimate::{FirstNet, LargestNet, Net, Plain};
+        let row = |flag, probes, limited, direction| ThresholdSpec {
+            flag,
+            probes,
+            limited,
+            direction,
+        };
+        match self {
+            Self::FlipRate => row(
+                "--max-flip-rate",
+                &[Probe::Position],
+                Plain(names::FLIP_RATE),
+                Max,
+            ),
+            Self::PositionGap => row(
+                "--max-position-gap",
+                &[Probe::Position],
+                Plain(names::ACCURACY_GAP),
+                MaxAbsolute,
+            ),
+            Self::VerbosityGap => row(
+                "--max-verbosity-gap",
+                &[Probe::Verbosity],
+                Plain(names::LONGER_GAP),
+                MaxAbsolute,
+            ),
+            Self::Asymmetry => row(
+                "--max-asymmetry",
+                &[Probe::Symmetry],
+                Plain(names::SHIFT),
+                Max,
+            ),
+            Self::IdenticalNotTied => row(
+                "--max-identical-not-tied",
+                &[Probe::Identical, Probe::SelfConsistency],
+                Plain(names::NOT_TIED),
+                Max,
+            ),
+            Self::FormattingGain => row(
+                "--max-formatting-gain",
+                &[Probe::Formatting],
+                Net(names::LIST_GAIN),
+                Max,
+            ),
+            Self::PlantedGain => row(
+                "--max-planted-gain",
+                &[Probe::Planted],
+                LargestNet(names::INJECTION_GAIN, Probe::Planted),
+                Max,
+            ),
+            Self::ErrorsMissed => row(
+                "--max-errors-missed",
+                &[Probe::Errors],
+                Plain(names::ERRORS_MISSED),
+                Max,
+            ),
+            Self::ImageEffect => row(
+                "--min-image-effect",
+                &[Probe::Image],
+                FirstNet(
+                    names::KNOWLEDGE_MOVED,
+                    &[Perturbation::Exchanged, Perturbation::Blank],
+                ),
+                Min,
+            ),
+        }
+    }
+
+    /// The flag of the threshold.
+    pub fn flag(self) -> &'static str {
+        self.spec().flag
+    }
+
+    /// The probes that measure it, the best first.
+    pub fn probes(self) -> &'static [Probe] {
+        self.spec().probes
+    }
+}
+
+impl LimitedEstimate {
+    fn unit(&self) -> MeasureUnit {
+        match self {
+            Self::Plain(name)
+            | Self::Net(name)
+            | Self::LargestNet(name, _)
+            | Self::FirstNet(name, _) => name.unit,
+        }
+    }
+
+    fn find<'a>(&self, finding: &'a Finding) -> Option<&'a AuditEstimate> {
+        let net = |key: &str| finding.measure(key).map(|m| m.net());
+        match self {
+            Self::Plain(name) => finding.measure(name.key).map(|m| &m.reading),
+            Self::Net(name) => net(name.key),
+            Self::LargestNet(name, probe) => {
+                let nets = Perturbation::of_probe(*probe)
+                    .filter(|p| p.is_tested())
+                    .filter_map(|p| net(&name.key_for(&p.key())));
+                nets.max_by(|a, b| {
+                    let value = |e: &AuditEstimate| e.value.unwrap_or(f64::NEG_INFINITY);
+                    value(a).total_cmp(&value(b))
+                })
+            }
+            Self::FirstNet(name, perturbations) => perturbations
+                .iter()
+                .find_map(|p| net(&name.key_for(&p.key()))),
+        }
+    }
+}
+
+impl LimitDirection {
+    fn passes(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Max => value <= limit,
+            Self::MaxAbsolute => value.abs() <= limit,
+            Self::Min => value >= limit,
+        }
+    }
+}
+
+impl Threshold {
+    /// Compares an audit with the threshold.
+    pub fn check(self, audit: &AuditResult) -> ThresholdResult {
+        let spec = self.kind.spec();
+        let unit = spec.limited.unit();
+        let (flag, limit) = (spec.flag.to_owned(), self.value);
+        let findings = spec.probes.iter().filter_map(|p| audit.finding(*p));
+        let mut why = "its probe was not asked for".to_owned();
+        for finding in findings {
+            let Some(estimate) = spec.limited.find(finding) else {
+                why.clone_from(&finding.words);
+                continue;
+            };
+            let Some(value) = estimate.value else {
+                why = estimate.undefined.clone().unwrap_or_default();
+                continue;
+            };
+            let printed = match unit {
+                MeasureUnit::Share | MeasureUnit::ShareDifference => 100.0 * value,
+                _ => value,
+            };
+            let failed = !spec.direction.passes(printed, limit);
+            let kept = if failed { "not kept" } else { "kept" };
+            return ThresholdResult {
+                words: format!("{flag} {limit} is {kept}: {}", estimate.describe(unit)),
+                value: Some(printed),
+                flag,
+                limit,
+                failed,
+            };
+        }
+        ThresholdResult {
+            words: format!("{flag} {limit} cannot be held: {why}"),
+            flag,
+            limit,
+            value: None,
+            failed: true,
+        }
+    }
+}

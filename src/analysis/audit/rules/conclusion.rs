@@ -1,0 +1,37 @@
+//! The conclusion of a judgement rule.
+
+use crate::analysis::audit::result::FindingOutcome;
+
+/// Outcome of a probe and its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Conclusion {
+    /// The outcome.
+    pub(crate) outcome: FindingOutcome,
+    /// The finding in one sentence.
+    pub(crate) sentence: String,
+}
+
+impl Conclusion {
+    /// A conclusion without a bias.
+    pub(crate) fn sound(sentence: impl Into<String>) -> Self {
+        Self::new(FindingOutcome::Sound, sentence)
+    }
+
+    /// A conclusion with a bias.
+    pub(crate) fn biased(sentence: impl Into<String>) -> Self {
+        Self::new(FindingOutcome::Biased, sentence)
+    }
+
+    /// A conclusion for too few cases.
+    pub(crate) fn unclear(sentence: impl Into<String>) -> Self {
+        Self::new(FindingOutcome::Unclear, sentence)
+    }
+
+    /// A conclusion of any outcome.
+    pub(crate) fn new(outcome: FindingOutcome, sentence: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            sentence: sentence.into(),
+        }
+    }
+}

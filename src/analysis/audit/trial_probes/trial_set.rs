@@ -1,0 +1,121 @@
+//! The trials of one probe, and means over them next to those of their controls.
+
+use std::collections::{HashMap, HashSet};
+
+use super::trial_measure::{LabelledTrial, TrialControl, TrialMeasure, TrialValue};
+use crate::analysis::audit::perturbations::Perturbation;
+use crate::analysis::audit::result::{
+    AuditEstimate, AuditMeasure, AuditTrial, ClusteredValues, MeasureUnit,
+};
+use crate::statistics::Bootstrap;
+
+/// The trials of one probe.
+pub(super) struct TrialSet<'a> {
+    trials: Vec<LabelledTrial<'a>>,
+    bootstrap: Bootstrap,
+}
+
+/// The value of a trial.
+type TrialPoint<'a> = (&'a AuditTrial, f64);
+
+impl<'a> TrialSet<'a> {
+    /// Collects trials.
+    pub(super) fn new(trials: Vec<LabelledTrial<'a>>, bootstrap: Bootstrap) -> Self {
+        Self { trials, bootstrap }
+    }
+
+    /// Mean of a value over the trials of some perturbations, with its control. `None` if no trial has the
+    /// value.
+    pub(super) fn measure(
+        &self,
+        measure: &TrialMeasure,
+        perturbations: &[Perturbation],
+    ) -> Option<AuditMeasure> {
+        let tested: Vec<TrialPoint<'_>> = perturbations
+            .iter()
+            .flat_map(|perturbation| self.values(*perturbation, measure.value))
+            .collect();
+        if tested.is_empty() {
+            return None;
+        }
+        let unit = measure.name.unit;
+        let estimated = measure.name.measure(self.mean(unit, &tested));
+        Some(match measure.control {
+            TrialControl::None => estimated,
+            TrialControl::Value { title, value } => {
+                let controls: Vec<_> = perturbations
+                    .iter()
+                    .flat_map(|perturbation| self.values(*perturbation, value))
+                    .collect();
+                estimated.with_control(title, self.mean(unit, &controls), None)
+            }
+            TrialControl::Perturbation => {
+                let control = perturbations.first().and_then(|p| p.control());
+                let Some(control) = control else {
+                    return Some(estimated);
+                };
+                let (controls, differences) = self.pair(&tested, control, measure.value);
+                let difference = (!differences.is_empty())
+                    .then(|| self.mean(unit.of_difference(), &differences));
+                estimated.with_control(control.title(), self.mean(unit, &controls), difference)
+            }
+        })
+    }
+
+    /// The values of the trials of a perturbation.
+    fn values(&self, perturbation: Perturbation, value: TrialValue) -> Vec<TrialPoint<'a>> {
+        self.trials
+            .iter()
+            .filter(|labelled| labelled.trial.change == perturbation)
+            .filter_map(|labelled| Some((labelled.trial, value(labelled)?)))
+            .collect()
+    }
+
+    /// The values of a control, and the differences from them. Only the controls of perturbed responses
+    /// are used: a control differs between perturbed responses.
+    fn pair(
+        &self,
+        tested: &[TrialPoint<'a>],
+        control: Perturbation,
+        value: TrialValue,
+    ) -> (Vec<TrialPoint<'a>>, Vec<TrialPoint<'a>>) {
+        let perturbed: HashSet<_> = tested.iter().map(|(t, _)| PerturbedSide::new(t)).collect();
+        let controls: Vec<_> = self
+            .values(control, value)
+            .into_iter()
+            .filter(|(trial, _)| perturbed.contains(&PerturbedSide::new(trial)))
+            .collect();
+        let by_side: HashMap<_, f64> = controls
+            .iter()
+            .map(|(trial, value)| (PerturbedSide::new(trial), *value))
+            .collect();
+        let difference = |(trial, value): &TrialPoint<'a>| {
+            Some((*trial, value - by_side.get(&PerturbedSide::new(trial))?))
+        };
+        let differences = tested.iter().filter_map(difference).collect();
+        (controls, differences)
+    }
+
+    fn mean(&self, unit: MeasureUnit, points: &[TrialPoint<'_>]) -> AuditEstimate {
+        let values = points.iter().map(|(t, value)| (t.cluster.as_str(), *value));
+        ClusteredValues::new(values).mean(unit, self.bootstrap)
+    }
+}
+
+/// The response that a trial perturbed.
+#[derive(PartialEq, Eq, Hash)]
+struct PerturbedSide<'a> {
+    case: &'a str,
+    models: &'a [String; 2],
+    side: Option<usize>,
+}
+
+impl<'a> PerturbedSide<'a> {
+    fn new(trial: &'a AuditTrial) -> Self {
+        Self {
+            case: &trial.case,
+            models: &trial.pair,
+            side: trial.side,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Position bias: preference for the response shown first, and flips with the presentation order.
+
+use std::cmp::Ordering;
+
+use acem3_conclusion::compare;
+
+use super::audit_verdicts::AuditVerdicts;
+use crate::analysis::audit::probe::Probe;
+use crate::analysis::audit::result::{
+    AuditEstimate, ClusteredValues, Finding, FindingOutcome, MeasureUnit, names,
+};
+use crate::analysis::audit::rules::{Conclusion, IntervalRule};
+use crate::analysis::verdicts::{OrderScores, PairVerdict};
+use crate::statistics::{Bootstrap, Defined, mean};
+use crate::support::text::plural;
+
+/// The rule for the proportion of presentations that the response shown first wins.
+const RULE: IntervalRule = IntervalRule {
+    expected: 0.5,
+    tolerance: 0.10,
+    above: (
+        FindingOutcome::Biased,
+        "position bias: what is shown first wins {value} of presentations",
+    ),
+    below: (
+        FindingOutcome::Biased,
+        "position bias: what is shown last wins, the first only {value}",
+    ),
+    equivalent: (
+        FindingOutcome::Sound,
+        "no sign of position bias: the first wins {value} of presentations",
+    ),
+    unclear: "too few pairs to tell a position bias: the first wins {value} of presentations",
+};
+
+/// One presentation of a pair.
+struct Presentation<'a> {
+    cluster: &'a str,
+    /// Win of the response shown first: 1, ½ or 0.
+    first_wins: f64,
+    /// The better response by the label, if one is better.
+    better: Option<BetterResponse>,
+}
+
+/// The better response of a presentation by its label.
+struct BetterResponse {
+    is_first: bool,
+    /// Win of the better response: 1, ½ or 0.
+    wins: f64,
+}
+
+/// Measures position bias and flips.
+pub(super) fn probe_position(evidence: &AuditVerdicts<'_>) -> Finding {
+    let presentations: Vec<Presentation<'_>> = evidence
+        .scored()
+        .flat_map(|(verdict, label)| {
+            let orders = verdict.orders.iter();
+            orders.map(move |order| Presentation::new(verdict, order, label))
+        })
+        .collect();
+    if presentations.is_empty() {
+        return Finding::not_run(Probe::Position, "the records tell no presentation order");
+    }
+    let labelled: Vec<&Presentation<'_>> = presentations
+        .iter()
+        .filter(|presentation| presentation.better.is_some())
+        .collect();
+    let first = first_preferred(evidence);
+    let flips = ClusteredValues::new(evidence.scored().filter_map(|(v, _)| flip(v)));
+    let flips = flips.mean(MeasureUnit::Share, evidence.bootstrap);
+    let accuracy = |is_first: bool| {
+        let hits = labelled.iter();
+        let hits = hits.filter_map(|p| Some((p.cluster, p.hit(is_first)?)));
+        let values = ClusteredValues::new(hits);
+        values.mean(MeasureUnit::Share, evidence.bootstrap)
+    };
+    let accuracy_first = names::ACCURACY_FIRST.measure(accuracy(true));
+    let mut notes = Vec::new();
+    if flips.n == 0 {
+        notes.push("each pair was judged in one order only: flips cannot be told".to_owned());
+    }
+    if labelled.is_empty() {
+        notes.push(
+            "no label says which response is better: accuracy by place cannot be told".into(),
+        );
+    }
+    let conclusion = conclude(&first, &flips);
+    Finding {
+        probe: Probe::Position,
+        outcome: conclusion.outcome,
+        words: conclusion.sentence,
+        measures: vec![
+            names::FIRST_PREFERRED.measure(first),
+            names::FLIP_RATE.measure(flips),
+            accuracy_first.with_control("better one second", accuracy(false), None),
+            names::ACCURACY_GAP.measure(accuracy_gap(&labelled, evidence.bootstrap)),
+        ],
+        notes,
+    }
+}
+
+/// Proportion of presentations that the response shown first wins, over pairs judged in both orders: with
+/// one order, a preference for the first response cannot be distinguished from a better response.
+fn first_preferred(evidence: &AuditVerdicts<'_>) -> AuditEstimate {
+    let both = evidence.scored().filter(|(v, _)| v.orders.len() == 2);
+    let both = both.flat_map(|(v, _)| v.orders.iter().map(|o| Presentation::new(v, o, None)));
+    let wins = ClusteredValues::new(both.map(|p| (p.cluster, p.first_wins)));
+    if wins.is_empty() {
+        return AuditEstimate::undefined("each pair was judged in one order only");
+    }
+    wins.mean(MeasureUnit::Share, evidence.bootstrap)
+}
+
+fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
+    let mut conclusion = if first.value.is_some() {
+        RULE.conclude(first, MeasureUnit::Share)
+    } else {
+        Conclusion::unclear(
+            "whether the place decides is unknown: each pair was judged in one order only",
+        )
+    };
+    if flips.value.is_some() {
+        let rate = flips.describe(MeasureUnit::Share);
+        conclusion.sentence += &format!("; verdicts flip in {rate} of pairs");
+    }
+    conclusion
+}
+
+/// 1 if the two orders of a pair disagree, else 0; with its cluster.
+fn flip(verdict: &PairVerdict) -> Option<(&str, f64)> {
+    let [one, two] = &verdict.orders[..] else {
+        return None;
+    };
+    let flipped = compare(one.scores) != compare(two.scores);
+    Some((&verdict.cluster, f64::from(u8::from(flipped))))
+}
+
+impl<'a> Presentation<'a> {
+    fn new(verdict: &'a PairVerdict, order: &OrderScores, label: Option<Ordering>) -> Self {
+        let preferred = compare(order.scores);
+        let win = |wanted: Ordering| match preferred {
+            Ordering::Equal => 0.5,
+            preferred => f64::from(u8::from(preferred == wanted)),
+        };
+        let first = if order.swapped {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        };
+        let better = label.filter(|label| *label != Ordering::Equal);
+        Self {
+            cluster: &verdict.cluster,
+            first_wins: win(first),
+            better: better.map(|label| BetterResponse {
+                is_first: label == first,
+                wins: win(label),
+            }),
+        }
+    }
+
+    /// Win of the better response, if it is shown in this position.
+    fn hit(&self, is_first: bool) -> Option<f64> {
+        let better = self.better.as_ref();
+        better.filter(|b| b.is_first == is_first).map(|b| b.wins)
+    }
+}
+
+/// Accuracy with the better response first minus accuracy with it second.
+fn accuracy_gap(labelled: &[&Presentation<'_>], bootstrap: Bootstrap) -> AuditEstimate {
+    if labelled.is_empty() {
+        return AuditEstimate::undefined("no label says which response is better");
+    }
+    let clusters: Vec<String> = labelled.iter().map(|p| p.cluster.to_owned()).collect();
+    let hits =
+        |is_first: bool| -> Vec<Option<f64>> { labelled.iter().map(|p| p.hit(is_first)).collect() };
+    let (first, second) = (hits(true), hits(false));
+    for (position, hits) in [("first", &first), ("second", &second)] {
+        if hits.iter().flatten().next().is_none() {
+            let n = plural(labelled.len() as u64, "presentation");
+            return AuditEstimate::undefined(format!(
+                "the better one was {position} in none of {n}"
+            ));
+        }
+    }
+    let difference =
+        |weights: &[f64]| -> Defined<f64> { Ok(mean(&first, weights)? - mean(&second, weights)?) };
+    ClusteredValues::statistic(
+        &clusters,
+        MeasureUnit::ShareDifference,
+        bootstrap,
+        difference,
+    )
+}

@@ -1,0 +1,100 @@
+//! Symmetry of the two presentation orders: a response has the same score in both, and the verdict is
+//! their mean.
+
+use super::audit_verdicts::AuditVerdicts;
+use crate::analysis::audit::probe::Probe;
+use crate::analysis::audit::result::{
+    ClusteredValues, Finding, FindingOutcome, MeasureUnit, names,
+};
+use crate::analysis::audit::rules::IntervalRule;
+use crate::analysis::verdicts::PairVerdict;
+use crate::data::labels::ScoreTarget;
+
+/// The rule for the mean score shift (shown first minus shown second). Points.
+const RULE: IntervalRule = IntervalRule {
+    expected: 0.0,
+    tolerance: 0.25,
+    above: (
+        FindingOutcome::Biased,
+        "a response scores higher when shown first, by {value}",
+    ),
+    below: (
+        FindingOutcome::Biased,
+        "a response scores lower when shown first, by {negated}",
+    ),
+    equivalent: (
+        FindingOutcome::Sound,
+        "a response scores the same in either place: first less second {value}",
+    ),
+    unclear: "too few pairs to tell whether the place moves scores: {value}",
+};
+
+/// Compares the two presentation orders of each pair.
+pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
+    let both: Vec<&PairVerdict> = evidence
+        .scored()
+        .map(|(verdict, _)| verdict)
+        .filter(|verdict| verdict.orders.len() == 2)
+        .collect();
+    if both.is_empty() {
+        let why = "no pair was judged in both orders";
+        return Finding::not_run(Probe::Symmetry, why);
+    }
+    let mean_shift = |transform: fn(f64) -> f64| {
+        let shifts = both.iter().flat_map(|v| {
+            let shifts = position_shifts(v).into_iter();
+            shifts.map(|shift| (v.cluster.as_str(), transform(shift)))
+        });
+        ClusteredValues::new(shifts).mean(MeasureUnit::Points, evidence.bootstrap)
+    };
+    let (signed, absolute) = (mean_shift(|shift| shift), mean_shift(f64::abs));
+    let combined = both
+        .iter()
+        .filter_map(|v| Some((v.cluster.as_str(), is_mean_of_orders(v)?)));
+    let combined = ClusteredValues::new(combined).mean(MeasureUnit::Share, evidence.bootstrap);
+    let mut conclusion = RULE.conclude(&signed, MeasureUnit::Points);
+    if combined.value.is_none_or(|proportion| proportion < 1.0) {
+        conclusion.outcome = FindingOutcome::Biased;
+    }
+    if let Some(proportion) = combined.value.filter(|proportion| *proportion < 1.0) {
+        let percent = 100.0 * (1.0 - proportion);
+        conclusion.sentence += &format!(
+            "; {percent:.1} % of the verdicts are NOT the mean of their presentations: the records were changed"
+        );
+    }
+    Finding {
+        probe: Probe::Symmetry,
+        outcome: conclusion.outcome,
+        words: conclusion.sentence,
+        measures: vec![
+            names::SIGNED_SHIFT.measure(signed),
+            names::SHIFT.measure(absolute),
+            names::SUMS_UP.measure(combined),
+        ],
+        notes: Vec::new(),
+    }
+}
+
+/// Score of each response when shown first minus its score when shown second.
+fn position_shifts(verdict: &PairVerdict) -> Vec<f64> {
+    let order = |swapped: bool| verdict.orders.iter().find(|o| o.swapped == swapped);
+    match (order(false), order(true)) {
+        (Some(plain), Some(swapped)) => {
+            let [a, b] = plain.scores;
+            let [a_second, b_first] = swapped.scores;
+            vec![a - a_second, b_first - b]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// 1 if the combined scores are the means of the presentation orders, else 0.
+fn is_mean_of_orders(verdict: &PairVerdict) -> Option<f64> {
+    let combined = verdict.scores.as_ref()?.get(&ScoreTarget::Final)?;
+    let n = verdict.orders.len() as f64;
+    let mean = |r: usize| verdict.orders.iter().map(|o| o.scores[r]).sum::<f64>() / n;
+    let same = [0, 1]
+        .iter()
+        .all(|r| (combined[*r] - mean(*r)).abs() < 1e-3);
+    Some(f64::from(u8::from(same)))
+}

@@ -1,0 +1,130 @@
+//! A pair of responses with the scores of its verdict.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use acem3_conclusion::compare;
+use serde_json::{Map, Value};
+
+use super::response_length::count_words;
+use super::slim_record::{ExpectedCriteria, SkippedCriteria, SlimRecord, SlimStatus};
+use crate::data::images::image_cluster::ImageCluster;
+use crate::data::labels::ScoreTarget;
+
+/// A pair of responses with the scores of its verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairVerdict {
+    /// Id of the case.
+    pub case: String,
+    /// The two models.
+    pub pair: [String; 2],
+    /// Bootstrap cluster: the image, or the case if it has no image.
+    pub cluster: String,
+    /// The scores; `None` if the pair is unscored.
+    pub scores: Option<TargetScoreMap>,
+    /// The scores of each presentation order; empty if the pair is unscored.
+    pub orders: Vec<OrderScores>,
+    /// Length of each response in words.
+    pub words: [usize; 2],
+    /// True if both responses are byte-identical.
+    pub identical: bool,
+    /// Subgroup fields.
+    pub meta: Map<String, Value>,
+    /// Line of the record, counted from one.
+    pub line: u64,
+}
+
+/// The scores of one presentation order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OrderScores {
+    /// True if the second response was shown first.
+    pub swapped: bool,
+    /// The final scores, 0 to 5, in the order of the pair.
+    pub scores: [f64; 2],
+}
+
+/// Scores of two responses by target, 0 to 5.
+pub type TargetScoreMap = BTreeMap<ScoreTarget, [f64; 2]>;
+
+impl PairVerdict {
+    /// The verdict of a record in this line; `None` if the record has no pair.
+    pub(super) fn from_record<A>(
+        record: SlimRecord<A>,
+        scores: Option<TargetScoreMap>,
+        line: u64,
+    ) -> Option<Self> {
+        let (case, pair) = (record.case?, record.pair?);
+        let cluster = match &record.image {
+            Some(image) => ImageCluster::from_image(&image.name, image.sha256),
+            None => ImageCluster::Case(&case),
+        };
+        let responses = record.responses.as_ref();
+        let orders = record.orders.iter().map(|order| OrderScores {
+            swapped: order.swapped,
+            scores: order.scores,
+        });
+        Some(Self {
+            identical: responses.is_some_and(|[first, second]| first == second),
+            orders: orders.collect(),
+            cluster: cluster.to_string(),
+            scores: scores.filter(|_| record.status == SlimStatus::Judged),
+            words: responses.map_or([0; 2], |texts| {
+                texts.each_ref().map(|text| count_words(text))
+            }),
+            meta: record.meta,
+            case,
+            pair,
+            line,
+        })
+    }
+
+    /// The first score that is not from 0 to 5.
+    pub(super) fn first_out_of_range(&self) -> Option<f64> {
+        let scores = self.scores.iter().flat_map(BTreeMap::values);
+        let orders = self.orders.iter().map(|order| &order.scores);
+        let mut all = scores.chain(orders).flatten();
+        all.find(|score| !(0.0..=5.0).contains(*score)).copied()
+    }
+
+    /// The better response on a target; `None` if it has no score.
+    pub fn order(&self, target: ScoreTarget) -> Option<Ordering> {
+        Some(compare(*self.scores.as_ref()?.get(&target)?))
+    }
+}
+
+/// The chosen scores of a record.
+pub(super) fn chosen_scores(record: &SlimRecord<SkippedCriteria>) -> Option<TargetScoreMap> {
+    let aspects = record
+        .aspects
+        .iter()
+        .map(|(a, s)| (ScoreTarget::Aspect(*a), *s));
+    let criteria = record
+        .criteria
+        .iter()
+        .map(|(c, s)| (ScoreTarget::Criterion(*c), *s));
+    let last = (ScoreTarget::Final, record.scores?);
+    Some(aspects.chain(criteria).chain([last]).collect())
+}
+
+/// The expected scores of a record. A criterion has the mean over the presentation orders, an aspect the
+/// mean over its criteria.
+pub(super) fn expected_scores(record: &SlimRecord<ExpectedCriteria>) -> Option<TargetScoreMap> {
+    let mut sums: BTreeMap<ScoreTarget, ([f64; 2], f64)> = BTreeMap::new();
+    for (aspect, criteria) in record.orders.iter().flat_map(|order| &order.aspects) {
+        for (criterion, scores) in criteria {
+            for target in [
+                ScoreTarget::Aspect(*aspect),
+                ScoreTarget::Criterion(*criterion),
+            ] {
+                let (sum, n) = sums.entry(target).or_default();
+                *sum = [0, 1].map(|r| sum[r] + scores.expected[r]);
+                *n += 1.0;
+            }
+        }
+    }
+    let means = sums
+        .into_iter()
+        .map(|(target, (sum, n))| (target, sum.map(|s| s / n)));
+    let last = (ScoreTarget::Final, record.expected?);
+    Some(means.chain([last]).collect())
+}

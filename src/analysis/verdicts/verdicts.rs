@@ -1,0 +1,116 @@
+//! The verdicts of one judge.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::pair_verdict::PairVerdict;
+use crate::data::images::image_cluster::ImageCluster;
+use crate::data::labels::LabelEntry;
+
+/// The verdicts of one judge.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    /// The file of records.
+    pub path: PathBuf,
+    /// Hash of the judge, as in records.
+    pub judge: String,
+    /// Name of the judge if the manifest is next to the records, else its hash.
+    pub name: String,
+    /// The pairs.
+    pub pairs: Vec<PairVerdict>,
+    /// The labels of the records.
+    pub labels: Vec<LabelEntry>,
+    /// Number of records without a pair: cases that could not be read.
+    pub without_pair: usize,
+    /// True if the last record is torn and was left out: a run is writing it, or was killed.
+    pub torn: bool,
+}
+
+impl Verdicts {
+    pub(super) fn empty(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            judge: String::new(),
+            name: String::new(),
+            pairs: Vec::new(),
+            labels: Vec::new(),
+            without_pair: 0,
+            torn: false,
+        }
+    }
+
+    /// Checks that there are pairs, of one judge, and one verdict on each.
+    pub(super) fn check(&self, judges: &BTreeSet<String>) -> Result<()> {
+        let path = self.path.display();
+        if self.pairs.is_empty() {
+            bail!(
+                "{path}: no pair of responses in it\n\
+                 hint: expected the records.jsonl that `acem3 judge --out` wrote"
+            );
+        }
+        if judges.len() > 1 {
+            let names: Vec<&str> = judges.iter().map(String::as_str).collect();
+            bail!(
+                "{path}: verdicts of {} judges ({})\nhint: give the records of one judge; \
+                 `acem3 agree --against` compares two",
+                names.len(),
+                names.join(", ")
+            );
+        }
+        let mut seen: HashMap<(&str, [&str; 2]), u64> = HashMap::new();
+        for verdict in &self.pairs {
+            let mut pair = verdict.pair.each_ref().map(String::as_str);
+            pair.sort_unstable();
+            if let Some(before) = seen.insert((&verdict.case, pair), verdict.line) {
+                bail!(
+                    "{path} lines {before} and {}: two verdicts on case {}, {} and {}\n\
+                     hint: leave one of the two lines out",
+                    verdict.line,
+                    verdict.case,
+                    pair[0],
+                    pair[1]
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounds all scores to integers, halves up.
+    pub fn round_scores(&mut self) {
+        let scored = self.pairs.iter_mut();
+        for scores in scored.filter_map(|pair| pair.scores.as_mut()) {
+            for pair in scores.values_mut() {
+                *pair = pair.map(|score| (score + 0.5).floor());
+            }
+        }
+    }
+
+    /// Clusters cases by a field; a case without the field is a cluster by itself.
+    ///
+    /// # Errors
+    ///
+    /// If no case has the field.
+    pub fn cluster_by(&mut self, field: &str) -> Result<()> {
+        if !self.pairs.iter().any(|pair| pair.field(field).is_some()) {
+            bail!(
+                "--cluster {field}: no case of {} has this field in `meta`",
+                self.path.display()
+            );
+        }
+        for pair in &mut self.pairs {
+            let value = pair.field(field);
+            pair.cluster = value.unwrap_or_else(|| ImageCluster::Case(&pair.case).to_string());
+        }
+        Ok(())
+    }
+
+    /// Number of pairs without a score.
+    pub fn unscored(&self) -> usize {
+        self.pairs
+            .iter()
+            .filter(|pair| pair.scores.is_none())
+            .count()
+    }
+}

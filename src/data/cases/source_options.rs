@@ -1,0 +1,89 @@
+//! How to read a source of cases, and the items it yields.
+
+use std::path::PathBuf;
+
+use acem3_vision::View;
+use serde::{Deserialize, Serialize};
+
+use super::case::{Case, InputProblem};
+
+/// A case, or the problem that made it unreadable.
+pub type CaseResult = Result<Case, InputProblem>;
+
+/// Options for reading a source.
+#[derive(Clone, Debug)]
+pub struct SourceOptions {
+    /// Answers files in LLaVA's format, or folders of them.
+    pub answers: Vec<PathBuf>,
+    /// Language of the SLAKE questions to read.
+    pub lang: Lang,
+    /// Split to read from a folder.
+    pub split: Option<String>,
+    /// Whether to append the reference answer as the response of a model named `reference`. Labels do not cover it.
+    pub with_reference: bool,
+    /// Minimum number of responses per case; two make a pair.
+    pub min_responses: usize,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        Self {
+            answers: Vec::new(),
+            lang: Lang::default(),
+            split: None,
+            with_reference: false,
+            min_responses: 2,
+        }
+    }
+}
+
+/// A source with its options.
+#[derive(Clone, Debug)]
+pub struct SourceSpec {
+    /// A folder, a file or a data set.
+    pub path: PathBuf,
+    /// Options for reading it.
+    pub options: SourceOptions,
+    /// Frame and window of DICOM images.
+    pub view: View,
+}
+
+/// Languages of questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Chinese.
+    Zh,
+    /// Both.
+    All,
+}
+
+impl Lang {
+    /// Whether a question with this language code is selected.
+    pub(super) fn includes(self, code: &str) -> bool {
+        match self {
+            Self::En => code == "en",
+            Self::Zh => code == "zh",
+            Self::All => true,
+        }
+    }
+}
+
+/// The layout of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// JSONL of cases, alone or in a folder.
+    Cases,
+    /// A table of questions.
+    Questions,
+    /// VQA-RAD as released.
+    VqaRad,
+    /// SLAKE as released.
+    Slake,
+    /// Parquet files of the Hugging Face Hub.
+    Parquet,
+}

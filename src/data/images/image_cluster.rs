@@ -1,0 +1,60 @@
+//! Bootstrap clusters of cases: cases about one image are resampled together.
+
+use std::fmt;
+
+use crate::support::digest::Digest;
+
+/// The cluster of a case. It prints as its name: the hash or name of the image, or the id of the case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ImageCluster<'a> {
+    /// All cases whose image has these bytes.
+    Image(Digest),
+    /// All cases whose image has this name and could not be read.
+    UnreadImage(&'a str),
+    /// One case without an image.
+    Case(&'a str),
+}
+
+impl<'a> ImageCluster<'a> {
+    /// The cluster of cases about an image; `sha256` is `None` if the image could not be read.
+    pub fn from_image(name: &'a str, sha256: Option<Digest>) -> Self {
+        sha256.map_or(Self::UnreadImage(name), Self::Image)
+    }
+
+    /// The name of the cluster with a short hash (16 digits).
+    pub fn short_name(&self) -> String {
+        match self {
+            Self::Image(digest) => digest.short(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for ImageCluster<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(digest) => digest.fmt(f),
+            Self::UnreadImage(name) => f.write_str(name),
+            Self::Case(id) => write!(f, "case {id}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn image_bytes_decide_before_name_and_case() {
+        let digest = Digest::of(b"pixels");
+        let one = ImageCluster::from_image("a.png", Some(digest));
+        let two = ImageCluster::from_image("b.png", Some(digest));
+        assert_eq!(one, two);
+        assert_eq!(one.to_string(), digest.to_string());
+        assert_eq!(one.short_name(), digest.short());
+        let unread = ImageCluster::from_image("a.png", None);
+        assert_ne!(unread, ImageCluster::Case("a.png"));
+        assert_eq!(unread.short_name(), "a.png");
+        assert_eq!(ImageCluster::Case("c1").to_string(), "case c1");
+    }
+}
