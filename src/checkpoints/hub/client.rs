@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::error::{HubError, HubErrorKind, Refusal};
 use super::id::is_commit;
-use super::verify::Checksum;
+use super::remote_file::{Checksum, RemoteFile};
 use super::{HubSettings, RepoRef};
 
 /// The longest chain of redirects.
@@ -27,16 +27,6 @@ pub(super) struct HubClient<'a> {
     model: HFRepository<RepoTypeModel>,
     no_redirects: reqwest::Client,
     runtime: Runtime,
-}
-
-/// A file to download.
-pub(super) struct RemoteFile {
-    /// Its path in the repository.
-    pub(super) name: String,
-    /// Its size in bytes.
-    pub(super) size: u64,
-    /// Its hash, which is the name of its content in the cache.
-    pub(super) hash: Checksum,
 }
 
 impl<'a> HubClient<'a> {

@@ -8,7 +8,8 @@ use futures_util::StreamExt;
 use indicatif::ProgressBar;
 
 use super::cache::RepoCache;
-use super::client::{HubClient, RemoteFile};
+use super::client::{HubClient};
+use super::remote_file::{RemoteFile};
 use super::error::{HubError, HubErrorKind};
 use super::verify::{mismatch, verify};
 

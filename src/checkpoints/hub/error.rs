@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use super::RepoRef;
 
 /// Why files of a repository could not be loaded. No message contains a token or a signed URL.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +85,7 @@ impl HubError {
 
     /// The hub refuses a request about a repository or a file of it
     /// (reference: `huggingface_hub`, `utils/_http.py`, `hf_raise_for_status`).
-    pub(super) fn refused(repo: &RepoRef, file: Option<&str>, refusal: &Refusal) -> Self {
+    pub(super) fn refused(id: &str, revision: &str, file: Option<&str>, refusal: &Refusal) -> Self {
         use HubErrorKind::{BadAnswer, MissingFile, Refused, Unavailable};
         let &Refusal {
             status,
@@ -94,7 +93,6 @@ impl HubError {
             had_token,
             ..
         } = refusal;
-        let (id, revision) = (repo.id(), repo.revision());
         let invalid = refusal.message.contains("Invalid credentials");
         let (kind, what, hint) = match (status, code) {
             (_, "RevisionNotFound") => {
@@ -155,7 +153,6 @@ mod tests {
     #[test]
     fn refusals_have_distinct_messages() {
         use HubErrorKind::{BadAnswer, MissingFile, Refused, Unavailable};
-        let repo = RepoRef::parse("a/b@v1").unwrap();
         let file = Some("x");
         let cases = [
             (
@@ -219,11 +216,11 @@ mod tests {
                 message: "",
                 had_token,
             };
-            let error = HubError::refused(&repo, file, &refusal);
+            let error = HubError::refused("a/b", "v1", file, &refusal);
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.to_string().contains(expected), "{error}");
             refusal.message = "Invalid credentials in Authorization header";
-            let error = HubError::refused(&repo, file, &refusal);
+            let error = HubError::refused("a/b", "v1", file, &refusal);
             let is_rejected = error.to_string().contains("rejects the token");
             assert_eq!(is_rejected, status == 401 && had_token, "{error}");
         }

@@ -17,6 +17,7 @@
 //!
 //! `hf-hub` streams the bytes. Its own cache is not used: it neither verifies hashes nor resumes over HTTP.
 
+mod remote_file;
 mod cache;
 mod client;
 mod download;

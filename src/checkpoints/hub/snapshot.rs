@@ -7,7 +7,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use super::cache::{RepoCache, is_inside};
-use super::client::{HubClient, RemoteFile};
+use super::client::{HubClient};
+use super::remote_file::{RemoteFile};
 use super::download::Download;
 use super::error::HubError;
 use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};

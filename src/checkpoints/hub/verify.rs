@@ -7,55 +7,9 @@ use std::path::Path;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::client::RemoteFile;
+use super::remote_file::{Checksum, RemoteFile};
 use super::error::{HubError, HubErrorKind};
 use super::id::is_hex;
-
-/// The hash of a content, which is also its name in the cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Checksum {
-    /// SHA-256 of the bytes, for files in LFS.
-    Sha256(String),
-    /// Git blob hash, the SHA-1 of `blob <size>\0` and the bytes, for all other files.
-    GitBlob(String),
-}
-
-impl Checksum {
-    /// Parses an `ETag`; `None` if it is neither kind of hash.
-    pub(super) fn parse(etag: &str) -> Option<Self> {
-        let etag = etag.trim().trim_start_matches("W/").trim_matches('"');
-        match etag.len() {
-            64 if is_hex(etag) => Some(Self::Sha256(etag.to_owned())),
-            40 if is_hex(etag) => Some(Self::GitBlob(etag.to_owned())),
-            _ => None,
-        }
-    }
-
-    /// The hexadecimal digits.
-    pub(super) fn hex(&self) -> &str {
-        match self {
-            Self::Sha256(hex) | Self::GitBlob(hex) => hex,
-        }
-    }
-
-    /// The hash of the same kind of a file.
-    fn of_file(&self, path: &Path) -> io::Result<String> {
-        let mut file = File::open(path)?;
-        match self {
-            Self::Sha256(_) => {
-                let mut hash = Sha256::new();
-                io::copy(&mut file, &mut hash)?;
-                Ok(format!("{:x}", hash.finalize()))
-            }
-            Self::GitBlob(_) => {
-                let size = file.metadata()?.len();
-                let mut hash = Sha1::new().chain_update(format!("blob {size}\0"));
-                io::copy(&mut file, &mut hash)?;
-                Ok(format!("{:x}", hash.finalize()))
-            }
-        }
-    }
-}
 
 /// Compares the hash of a downloaded file with the hub's.
 pub(super) fn verify(file: &RemoteFile, path: &Path) -> Result<(), HubError> {

@@ -1,5 +1,6 @@
 //! What a panel is made of, whatever form it was given in: four members and how they are asked.
 
+use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,21 +20,6 @@ use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::advised;
 
-/// How the members are asked.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PromptConfig {
-    /// The panel's name in tables and records.
-    pub name: String,
-    /// The prompt layout.
-    pub layout: Layout,
-    /// How much of the rubric prompts spell out.
-    pub rubric: Detail,
-    /// Most tokens of one analysis.
-    pub analysis_tokens: usize,
-    /// What the text of each member begins with: reward tokens, or nothing.
-    pub leads: [String; 4],
-}
-
 /// Everything that a panel is put together from.
 pub(crate) struct PanelDefinition {
     /// How the members are asked.
@@ -45,14 +31,6 @@ pub(crate) struct PanelDefinition {
     /// What was taken from the hub.
     pub hub: Vec<HubStamp>,
 }
-
-/// The names of the four members, in order.
-pub const MEMBERS: [&str; 4] = [
-    "expression",
-    "medical_knowledge",
-    "patient_relevance",
-    "conclusion",
-];
 
 /// What helps a person whose files cannot be read.
 const AGAIN: &str =

@@ -10,10 +10,8 @@ use anyhow::{Context, Result, bail};
 use super::spec::PANEL_FILE;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::published::is_gguf;
+use crate::checkpoints::published::config_json::is_gguf;
 
-/// The file that makes a folder a published checkpoint.
-pub(crate) const CONFIG_FILE: &str = "config.json";
 
 /// The embedded panel, file by file.
 const EMBEDDED: &[(&str, &[u8])] = &[

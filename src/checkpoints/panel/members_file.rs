@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::files::only_gguf;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::definition::{MEMBERS, PromptConfig};
+use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
 
 /// Most tokens of one analysis where the file does not say.

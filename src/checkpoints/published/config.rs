@@ -1,5 +1,6 @@
 //! What a `config.json` describes: a decoder, with eyes or without, and how its tensors are named.
 
+use super::vision_part::VisionPart;
 use acem3_experts::decoder::DecoderConfig;
 use acem3_projector::ProjectorKind;
 use acem3_vision::published::Network;
@@ -25,25 +26,6 @@ pub(super) struct CheckpointConfig {
     pub eyes: Option<VisionPart>,
     /// The name of the dialogue that models of its kind are spoken to in.
     pub dialogue: &'static str,
-}
-
-/// What a configuration says of a model's eyes.
-#[derive(Clone, Debug)]
-pub(super) struct VisionPart {
-    /// The tower, where it is in the configuration.
-    pub network: Option<Network>,
-    /// The name of the tower, where it is published on its own.
-    pub tower: Option<String>,
-    /// Which of its states and tokens are used.
-    pub selection: Selection,
-    /// The projector.
-    pub projector: ProjectorKind,
-    /// Width of the decoder.
-    pub hidden_size: usize,
-    /// Whether oblong images are made square first, where the configuration says it.
-    pub pad: bool,
-    /// Heights and widths among which an image's is chosen, where it is seen in tiles.
-    pub pinpoints: Option<Vec<[usize; 2]>>,
 }
 
 impl CheckpointConfig {

@@ -2,6 +2,9 @@
 //!
 //! Names and settings of the different layouts are turned here into those that the crates know.
 
+mod vision_part;
+mod source;
+pub(crate) mod config_json;
 mod config;
 pub(crate) mod config_fields;
 mod decoder;
@@ -24,44 +27,15 @@ use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::files::CONFIG_FILE;
+use crate::checkpoints::published::config_json::CONFIG_FILE;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use config::CheckpointConfig;
-
-/// A checkpoint's folder, and what a panel's file says of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CheckpointSource {
-    /// The folder, or the GGUF file.
-    pub folder: PathBuf,
-    /// Leave its eyes aside.
-    pub text_only: bool,
-    /// How it is spoken to, where not as its kind is.
-    pub dialogue: Option<String>,
-    /// The folder of its vision tower, where it does not bring one.
-    pub vision_tower: Option<PathBuf>,
-    /// Fields of its configuration that are known to change nothing.
-    pub ignore_config: Vec<String>,
-}
+use config_json::{CONFIG_FILE, json};
+pub(crate) use source::CheckpointSource;
 
 impl CheckpointSource {
-    /// A folder of which nothing is said.
-    pub(crate) fn plain(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            text_only: false,
-            dialogue: None,
-            vision_tower: None,
-            ignore_config: Vec::new(),
-        }
-    }
-
-    /// Whether it is one GGUF file.
-    pub(crate) fn is_gguf(&self) -> bool {
-        is_gguf(&self.folder) && self.folder.is_file()
-    }
-
     /// Reads the checkpoint.
     pub(crate) fn load(&self, name: &str, library: &mut WeightFiles) -> Result<Member> {
         if self.is_gguf() {
@@ -138,19 +112,3 @@ pub(crate) fn checkpoint(
     Ok(weights)
 }
 
-/// Whether a file is one of GGUF by its name.
-pub(crate) fn is_gguf(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
-}
-
-/// A JSON file that is one object. Files of settings are small; a larger one is none.
-pub(crate) fn json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
-    const MOST: u64 = 64 << 20;
-    let size = std::fs::metadata(path).context("it cannot be read")?.len();
-    if size > MOST {
-        bail!("it takes {size} bytes, more than settings do");
-    }
-    let text = std::fs::read(path).context("it cannot be read")?;
-    serde_json::from_slice(&text).context("it is not a JSON object")
-}

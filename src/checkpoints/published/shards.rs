@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use anyhow::{Context, Result, bail};
 
-use super::json;
+use super::config_json::json;
 use crate::checkpoints::store::tensor_store::StoredTensor;
 use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
 

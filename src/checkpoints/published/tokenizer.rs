@@ -8,7 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::{json, sentencepiece};
+use super::config_json::json;
+use super::sentencepiece;
 use crate::checkpoints::panel::member::MemberTokenizer;
 use crate::support::digest::Digest;
 

@@ -8,8 +8,10 @@ use acem3_vision::published::{Network, called};
 use acem3_vision::{Layout, Renaming};
 use anyhow::{Context, Result, bail};
 
-use super::config::VisionPart;
-use super::{CONFIG_FILE, CheckpointSource, shards, vision};
+use super::vision_part::VisionPart;
+use super::config_json::CONFIG_FILE;
+use super::source::CheckpointSource;
+use super::{shards, vision};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::VisionSetup;
 use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};

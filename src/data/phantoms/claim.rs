@@ -264,7 +264,7 @@ fn exist(count: Fact) -> String {
 
 fn place(side: Fact) -> String {
     match side {
-        Fact::Side(super::scene::LesionSide::Both) => "on both sides".to_owned(),
+        Fact::Side(super::lesion::LesionSide::Both) => "on both sides".to_owned(),
         other => format!("on the {}", other.short()),
     }
 }

@@ -196,3 +196,17 @@ pub const RULES: &[Rule] = &[
         ],
     },
 ];
+
+impl Defect {
+    /// Its row of the table.
+    pub fn rule(self) -> Option<&'static Rule> {
+        RULES
+            .iter()
+            .find(|rule| rule.defect == self)
+    }
+
+    /// The name in `meta`.
+    pub fn key(self) -> &'static str {
+        self.rule().map_or("", |rule| rule.key)
+    }
+}

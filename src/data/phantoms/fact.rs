@@ -1,6 +1,7 @@
 //! One thing that can be said of a scene, in words.
 
-use super::scene::{LesionSide, LesionSize, LesionTone, PhantomKind, Scene};
+use super::scene::{Scene};
+use super::lesion::{LesionSide, LesionSize, LesionTone, PhantomKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a question can ask about.

@@ -1,6 +1,7 @@
 //! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
 
-use super::scene::{BodyFrame, Lesion, LesionSide, LesionSize, PhantomKind};
+use super::lesion::{Lesion, LesionSide, LesionSize, PhantomKind};
+use super::body_frame::{BodyFrame};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// Layouts that are tried before the fixed one is taken.
@@ -135,27 +136,3 @@ fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
         .collect()
 }
 
-/// The two lungs of a radiograph, in pixels of the body's own axes.
-pub(crate) struct Lung {
-    /// Distance of a lung's centre from the midline.
-    pub(crate) offset: f32,
-    /// Half-axes.
-    pub(crate) axes: (f32, f32),
-}
-
-impl BodyFrame {
-    /// A pixel in the body's own axes (pixels from its centre, turned upright).
-    pub(crate) fn inside(&self, x: f32, y: f32) -> (f32, f32) {
-        let (dx, dy) = (x - self.centre.0, y - self.centre.1);
-        let (c, s) = self.turn;
-        (dx * c + dy * s, dy * c - dx * s)
-    }
-
-    /// The lungs of a radiograph with this frame.
-    pub(crate) fn lung(&self) -> Lung {
-        Lung {
-            offset: self.axes.0 * 0.49,
-            axes: (self.axes.0 * 0.40, self.axes.1 * 0.80),
-        }
-    }
-}

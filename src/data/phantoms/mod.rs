@@ -5,6 +5,9 @@
 //! rule, a judge that does not look at the image is found out. Everything is a pure function of
 //! a seed and an index, with the same bytes on every platform.
 
+mod scene_facts;
+pub mod lesion;
+pub(crate) mod body_frame;
 pub mod case_folder;
 mod claim;
 pub mod defect_table;
@@ -24,9 +27,8 @@ pub use draw::draw;
 pub use fact::{Concern, Fact};
 pub use question::{Question, QuestionKind};
 pub use rules::Defect;
-pub use scene::{
-    Attributes, Lesion, LesionSide, LesionSize, LesionTone, PhantomKind, SIDE, Scene, scene,
-};
+pub use scene::{Attributes, SIDE, Scene, scene};
+pub use lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;

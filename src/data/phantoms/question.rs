@@ -1,8 +1,8 @@
 //! The questions that can be asked about a scene, and their right answers.
 
-use super::claim;
 use super::fact::{Concern, Fact};
-use super::scene::{PhantomKind, Scene};
+use super::scene::{Scene};
+use super::lesion::{PhantomKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.
@@ -166,38 +166,9 @@ impl Question {
     }
 }
 
-impl Scene {
-    /// Every question that can be asked of this scene, in every phrasing and with every proposal,
-    /// with its short right answer ("two lesions, left side"; "right side, so no").
-    pub fn facts(&self) -> Vec<(Question, String)> {
-        let mut all = Vec::new();
-        for kind in QuestionKind::ALL.into_iter().filter(|kind| kind.fits(self)) {
-            let mut texts: Vec<(Option<Fact>, &str)> = Vec::new();
-            match kind {
-                QuestionKind::Verify(concern) => {
-                    for fact in proposals(concern, self) {
-                        texts.extend(proposal_texts(fact).iter().map(|text| (Some(fact), *text)));
-                    }
-                }
-                _ => texts.extend(phrasings(kind).iter().map(|text| (None, *text))),
-            }
-            for (proposed, text) in texts {
-                let question = Question {
-                    kind,
-                    proposed,
-                    text: number(text, self.count()),
-                };
-                let truth = claim::short(&question, &question.truth(self));
-                all.push((question, truth));
-            }
-        }
-        all
-    }
-}
-
 /// What a `Verify` question may propose about a scene.
-fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
-    use super::scene::{LesionSide, LesionSize, LesionTone};
+pub(super) fn proposals(concern: Concern, scene: &Scene) -> Vec<Fact> {
+    use super::lesion::{LesionSide, LesionSize, LesionTone};
     match concern {
         Concern::Modality => PhantomKind::ALL.map(Fact::Modality).to_vec(),
         Concern::Presence => vec![Fact::Presence(true)],
@@ -221,8 +192,8 @@ fn proposal(fact: Fact, rng: &mut impl RandomChoice) -> &'static str {
     rng.phrase(proposal_texts(fact))
 }
 
-fn proposal_texts(fact: Fact) -> &'static [&'static str] {
-    use super::scene::{LesionSide, LesionSize, LesionTone};
+pub(super) fn proposal_texts(fact: Fact) -> &'static [&'static str] {
+    use super::lesion::{LesionSide, LesionSize, LesionTone};
     match fact {
         Fact::Modality(PhantomKind::Ct) => &["Is this a CT image?", "Was this image made by CT?"],
         Fact::Modality(PhantomKind::Mri) => {
@@ -269,7 +240,7 @@ fn proposal_texts(fact: Fact) -> &'static [&'static str] {
     }
 }
 
-fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
+pub(super) fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
     match kind {
         QuestionKind::Ask(Concern::Modality) | QuestionKind::Verify(Concern::Modality) => &[
             "What kind of image is this?",
@@ -315,7 +286,7 @@ fn phrasings(kind: QuestionKind) -> &'static [&'static str] {
 }
 
 /// Puts "the lesion is" into the plural where the scene has several.
-fn number(text: &str, count: usize) -> String {
+pub(super) fn number(text: &str, count: usize) -> String {
     if count < 2 || !text.contains("the lesion") {
         return text.to_owned();
     }

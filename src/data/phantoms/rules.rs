@@ -187,20 +187,6 @@ pub struct Rule {
     pub phrases: &'static [&'static str],
 }
 
-impl Defect {
-    /// Its row of the table.
-    pub fn rule(self) -> Option<&'static Rule> {
-        crate::data::phantoms::defect_table::RULES
-            .iter()
-            .find(|rule| rule.defect == self)
-    }
-
-    /// The name in `meta`.
-    pub fn key(self) -> &'static str {
-        self.rule().map_or("", |rule| rule.key)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

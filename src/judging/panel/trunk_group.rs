@@ -8,7 +8,7 @@ use acem3_experts::prompt::{BranchPrompts, Rubric};
 use anyhow::{Context, Result};
 use candle::Device;
 
-use crate::checkpoints::panel::definition::PromptConfig;
+use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::{Checkpoint, shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;

@@ -2,7 +2,6 @@
 //!
 //! Everything that depends on time and machine is here, so that the records do not.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +11,8 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubStamp;
-use crate::data::cases::{SourceKind, UnscoredReason};
+use crate::data::cases::SourceKind;
+use crate::judging::run::counts::RunCounts;
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
@@ -96,46 +96,6 @@ pub enum RunStatus {
     Interrupted,
     /// Ended with an error; the same command resumes it.
     Failed,
-}
-
-/// Counts of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunCounts {
-    /// Readable cases.
-    pub cases: u64,
-    /// Unreadable cases.
-    pub unreadable: u64,
-    /// Responses left out of their cases, and unusable answer lines that match no case.
-    #[serde(default)]
-    pub left_out: u64,
-    /// All records: pairs, cases without a pair, and noted problems.
-    pub records: u64,
-    /// Records with a verdict.
-    pub judged: u64,
-    /// Unscored records by reason.
-    pub unscored: BTreeMap<UnscoredReason, u64>,
-    /// Noted records.
-    #[serde(default)]
-    pub noted: u64,
-    /// Records with a verdict from an earlier run.
-    pub reused: u64,
-}
-
-impl RunCounts {
-    /// Number of unscored records.
-    pub fn all_unscored(&self) -> u64 {
-        self.unscored.values().sum()
-    }
-
-    /// Number of judged and unscored records.
-    pub fn scorable(&self) -> u64 {
-        self.judged + self.all_unscored()
-    }
-
-    /// Percentage of unscored records.
-    pub fn unscored_percent(&self) -> f64 {
-        100.0 * self.all_unscored() as f64 / self.scorable().max(1) as f64
-    }
 }
 
 impl Manifest {

@@ -3,6 +3,7 @@
 //! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
 //! becomes an unscored record with the reason. Only a failure of the judge itself completes the run.
 
+pub mod counts;
 pub mod journal;
 pub mod manifest;
 pub mod output;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::counts::RunCounts;
 use crate::judging::run::tally::{ModelTally, Tally};
 use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, floor_percent};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use acem3_experts::Aspect;
 
 use crate::judging::judge::recorded_verdict::{PairOrder, RecordedVerdict};
-use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::counts::RunCounts;
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::judging::run::unscored_causes::Causes;
 

@@ -3,6 +3,7 @@
 //! Scores have few distinct values, so a hundred thousand cases fill a few hundred cells. Statistics of two
 //! raters are functions of the cells and their weights.
 
+use super::levels::levels;
 use super::ratings::RatingMatrix;
 use crate::statistics::undefined::{Defined, Undefined, at_least};
 
@@ -24,20 +25,6 @@ pub struct ContingencyCells {
 pub struct ContingencyTable<'a> {
     cells: &'a ContingencyCells,
     weights: Vec<f64>,
-}
-
-/// Returns the distinct values, ascending, and the index of each value among them.
-pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
-    if values.iter().any(|v| !v.is_finite()) {
-        return Err(Undefined::NotFinite);
-    }
-    // Adding zero maps -0.0 to 0.0.
-    let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    let place = |v: &f64| distinct.partition_point(|d| d < v) as u32;
-    let places = values.iter().map(place).collect();
-    Ok((distinct, places))
 }
 
 impl ContingencyCells {

@@ -1,5 +1,6 @@
 //! Fleiss' kappa: agreement of several raters in categories.
 
+use super::levels::raters;
 use std::collections::BTreeMap;
 
 use super::ratings::RatedUnits;
@@ -49,17 +50,6 @@ impl RatedUnits {
         let found = self.places.get(unit).map_or(0, Vec::len);
         found > 1 && found == self.raters
     }
-}
-
-/// The most frequent number of ratings, at least two; the larger number of a tie.
-pub(crate) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
-    let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
-    for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {
-        *frequency.entry(unit.len()).or_default() += n;
-    }
-    let most = frequency.into_iter();
-    let most = most.max_by(|(m, n), (other, more)| n.total_cmp(more).then(m.cmp(other)));
-    most.map_or(0, |(m, _)| m)
 }
 
 /// Proportion of agreeing rating pairs of a unit.

@@ -1,5 +1,6 @@
 //! Statistics of agreement between raters.
 
+mod levels;
 pub mod accuracy;
 pub(crate) mod alpha;
 pub(crate) mod contingency;

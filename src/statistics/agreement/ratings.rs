@@ -1,7 +1,7 @@
 //! Ratings of units by any number of raters, with missing values.
 
-use super::fleiss::raters;
-use crate::statistics::agreement::contingency::levels;
+use super::levels::raters;
+use crate::statistics::agreement::levels::levels;
 use crate::statistics::undefined::{Defined, Undefined};
 
 /// For each unit: its raters and their values.

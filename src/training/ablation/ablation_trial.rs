@@ -1,5 +1,6 @@
 //! Trains and measures every variant with every seed. What is finished is not done again.
 
+use crate::training::ablation::ablation_config::AblationConfig;
 use std::path::Path;
 use std::time::Instant;
 
@@ -27,19 +28,6 @@ const MEASURED: &str = "measured.json";
 
 /// Which figures a measure has: one of earlier ones is made again.
 const FIGURES: u32 = 2;
-
-/// How much is trained and measured.
-#[derive(Clone, Debug)]
-pub struct AblationConfig {
-    /// How often each row is trained, each time with a seed of its own.
-    pub seeds: u64,
-    /// What each panel is measured on.
-    pub plan: MeasurementConfig,
-    /// The folder of data sets to train with.
-    pub data: Option<std::path::PathBuf>,
-    /// Where models are trained and judge.
-    pub device: Device,
-}
 
 /// What came of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! The tables of the papers: a training, changed in one thing after another, with several seeds
 //! (ACE-M³ §4.4, `HDCEval` §4.4).
 
+mod ablation_config;
 mod ablation_table;
 mod ablation_trial;
 mod study;
 
 pub use crate::training::ablation::ablation_table::{AblationRow, AblationTable, SeedStatistic};
-pub use crate::training::ablation::ablation_trial::{AblationConfig, run};
+pub use crate::training::ablation::ablation_trial::{run};
+pub use crate::training::ablation::ablation_config::{AblationConfig};
 pub use crate::training::ablation::study::{AblationStudy, Variant};

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::Negative;
 use crate::training::{StageConfig, StageKind, TrainConfig};
 

@@ -7,7 +7,7 @@ use super::frozen_part::FrozenPart;
 use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
 use super::validation_indices::VALIDATION_START;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 
 /// Largest batch: all examples of a step are in memory at the same time.
 const MAX_BATCH: usize = 1 << 16;

@@ -8,7 +8,7 @@ use super::frozen_part::FrozenPart;
 use super::preference_config::PreferenceConfig;
 use super::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use super::stage_kind::StageKind;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 
 /// A stage: its data, its trainable weights and its schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]

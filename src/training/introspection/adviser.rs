@@ -1,5 +1,6 @@
 //! Where better evaluations come from: a second panel, a file of verdicts, or a model behind an endpoint.
 
+use super::misjudged_pair::MisjudgedPair;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -25,24 +26,6 @@ pub enum Adviser {
     },
     /// A model that is told what people said when its first evaluation contradicts them.
     Endpoint(Box<Endpoint>),
-}
-
-/// A pair that was judged wrong.
-pub(super) struct MisjudgedPair {
-    /// The pair.
-    pub(super) job: PairJob,
-    /// The final scores that people, or a rule, gave.
-    pub(super) known: [f64; 2],
-}
-
-impl MisjudgedPair {
-    /// The case and the models of the pair.
-    pub(super) fn key(&self) -> PairId {
-        let case = &self.job.case;
-        let model = |i: usize| case.responses.get(i).map(|response| response.model.clone());
-        let models = self.job.pair.map(|i| model(i).unwrap_or_default());
-        (case.id.clone(), models)
-    }
 }
 
 impl Adviser {

@@ -6,7 +6,7 @@ use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::judging::judge::PairJob;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
 use crate::training::TrainConfig;

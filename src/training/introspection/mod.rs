@@ -4,6 +4,7 @@
 //! A suggestion is taken where its order of the two responses is that which people gave; what nobody could suggest
 //! is left to a person. Everything of a round is kept, and what was done is not done again.
 
+mod misjudged_pair;
 mod advice_log;
 mod adviser;
 mod chat_client;

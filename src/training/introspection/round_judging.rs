@@ -25,7 +25,7 @@ use crate::support::files::folder::make;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
-use crate::training::introspection::adviser::MisjudgedPair;
+use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
 /// Finds out whether something is known of the cases: before hours of training, not behind them.
 pub(super) fn check(path: &Path, options: &SourceOptions) -> Result<()> {

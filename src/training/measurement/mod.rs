@@ -1,11 +1,13 @@
 //! What a panel is worth: phantoms, whose right verdict is known exactly, and real questions whose
 //! better answer is known. Every figure with its interval, and with the image blanked or exchanged.
 
+mod config;
 mod interval;
 mod report;
 pub(crate) mod test_pair;
 pub(crate) mod test_sets;
 
+pub use config::MeasurementConfig;
 pub use interval::{Proportion, share};
 pub use report::{MeasurementReport, SetResults};
 
@@ -24,21 +26,6 @@ use crate::support::terminal::progress::duration;
 use crate::support::text::plural;
 use crate::training::measurement::test_pair::{ImageCondition, TestPair};
 use crate::training::measurement::test_sets::{KnownOrder, TestSet};
-
-/// What is measured.
-#[derive(Clone, Debug)]
-pub struct MeasurementConfig {
-    /// Phantom cases.
-    pub phantoms: u64,
-    /// The seed of phantoms and wrong answers.
-    pub seed: u64,
-    /// The folder of public data sets.
-    pub data: Option<PathBuf>,
-    /// Cases of each data set.
-    pub limit: usize,
-    /// Whether to judge with the image blanked and exchanged, too.
-    pub blinded: bool,
-}
 
 /// How often it is said how far it is.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::MeasurementConfig;
+use super::config::MeasurementConfig;
 use crate::data::cases::ImageSource;
 use crate::data::dataset_rows::{
     DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,

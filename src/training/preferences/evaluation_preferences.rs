@@ -16,7 +16,7 @@ use super::preference_folder::{
     COPIED_PREFIX, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
 };
 use super::prompt_text::prompt_text;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 use crate::support::terminal::interrupt::Interrupt;
 

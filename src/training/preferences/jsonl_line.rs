@@ -6,7 +6,7 @@ use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 
 use super::prompt_text::IMAGE;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::digest::Digest;
 
 /// The items of a file, with its hash.

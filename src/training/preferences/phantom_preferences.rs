@@ -11,7 +11,7 @@ use super::preference_folder::{
     ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
 };
 use super::prompt_text::prompt_text;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::data::phantoms::{Phantom, phantom};
 use crate::support::terminal::interrupt::Interrupt;
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::negative_ratings::{EvaluationRatings, derive_any_negative};
 use super::prompt_text::prompt_text;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{list, make};
 use crate::training::config::negative::Negative;

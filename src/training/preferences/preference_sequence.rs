@@ -5,7 +5,7 @@ use acem3_experts::train::Sequence;
 use anyhow::{Result, bail};
 
 use super::negative_ratings::EvaluationRatings;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::example::{PairExample, RatingExample};
 use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};

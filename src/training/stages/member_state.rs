@@ -7,7 +7,7 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::training::config::stage_config::{StageConfig, StageLearner};
 

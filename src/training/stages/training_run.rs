@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::support::terminal::exit::EngineFailure;
 use crate::training::config::reward_token::REWARD_TOKENS;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
-use super::threshold::ThresholdResult;
+use super::threshold_result::ThresholdResult;
 use super::trial::AuditTrial;
 use crate::analysis::audit::probe::Probe;
 

@@ -1,5 +1,6 @@
 //! Results of an audit: estimates, measures, findings, thresholds and trials, as they are written to JSON.
 
+mod threshold_result;
 mod audit_result;
 mod estimate;
 mod finding;
@@ -13,7 +14,8 @@ pub use audit_result::{AuditResult, SCHEMA};
 pub use estimate::{AuditEstimate, IntervalPosition};
 pub use finding::{Finding, FindingOutcome};
 pub use measure::AuditMeasure;
-pub use threshold::{Threshold, ThresholdKind, ThresholdResult};
+pub use threshold::{Threshold, ThresholdKind};
+pub use threshold_result::{ThresholdResult};
 pub use trial::{AuditTrial, VerdictScores};
 pub use unit::MeasureUnit;
 

@@ -1,5 +1,6 @@
 //! Thresholds: the largest or smallest value of a measure that passes.
 
+use super::threshold_result::ThresholdResult;
 use serde::{Deserialize, Serialize};
 
 use super::audit_result::AuditResult;
@@ -42,22 +43,6 @@ pub enum ThresholdKind {
     /// Smallest change of the knowledge score with the image of another case, or with a blank image if
     /// there is no other. Points.
     ImageEffect,
-}
-
-/// Result of a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ThresholdResult {
-    /// The flag of the threshold.
-    pub flag: String,
-    /// The limit, in the printed unit.
-    pub limit: f64,
-    /// The measured value, in the same unit; `None` if it could not be measured.
-    pub value: Option<f64>,
-    /// True if the limit is exceeded, or nothing could be measured.
-    pub failed: bool,
-    /// The result in one sentence.
-    #[serde(rename = "words")]
-    pub summary: String,
 }
 
 /// A row of the table of thresholds.

@@ -15,7 +15,7 @@ use tokenizers::{AddedToken, Tokenizer, TruncationParams};
 
 use super::source::ModelSource;
 use crate::analysis::metrics::words::is_space;
-use crate::checkpoints::published::json;
+use crate::checkpoints::published::config_json::json;
 
 /// The marks around a text.
 const BERT_MARKS: [&str; 2] = ["[CLS]", "[SEP]"];

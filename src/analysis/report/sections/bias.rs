@@ -3,7 +3,7 @@
 use super::super::browser::CaseBrowser;
 use super::super::scores::MeanScore;
 use super::super::section::{ReportSection, SectionBlock};
-use super::each;
+use super::each_judge::each;
 use crate::analysis::audit::Finding;
 use crate::analysis::report::case_lists;
 use crate::analysis::report::report_data::ReportData;

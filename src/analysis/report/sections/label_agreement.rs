@@ -1,7 +1,7 @@
 //! Agreement of judges with labels and with each other.
 
 use super::super::section::{ReportSection, SectionBlock};
-use super::each;
+use super::each_judge::each;
 use crate::analysis::agreement::{Agreement, AgreementStatistic, JudgeComparison, Statistic};
 use crate::analysis::report::report_data::ReportData;
 use crate::support::chart::{Axis, Chart, ChartMark};

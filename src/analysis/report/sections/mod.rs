@@ -1,5 +1,6 @@
 //! The sections of the report: text, tables and charts.
 
+mod each_judge;
 mod bias;
 mod label_agreement;
 mod models;
@@ -31,22 +32,6 @@ pub fn sections(report: &ReportData, browser: &CaseBrowser) -> Vec<ReportSection
         method(report),
     ]);
     all
-}
-
-/// Returns a section with the same content for every judge, under the judge's name if there are several.
-fn each(
-    report: &ReportData,
-    [id, title]: [&'static str; 2],
-    of: impl Fn(&mut ReportSection, &JudgeReport),
-) -> ReportSection {
-    let mut section = ReportSection::new(id, title);
-    for judge in &report.judges {
-        if report.several() {
-            section.blocks.push(SectionBlock::Judge(judge.name.clone()));
-        }
-        of(&mut section, judge);
-    }
-    section
 }
 
 fn method(report: &ReportData) -> ReportSection {

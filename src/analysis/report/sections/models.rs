@@ -3,7 +3,7 @@
 use super::super::histogram::BINS;
 use super::super::scores::{MeanScore, ModelScores};
 use super::super::section::{ReportSection, SectionBlock};
-use super::each;
+use super::each_judge::each;
 use crate::analysis::calibration::means_table;
 use crate::analysis::ranking::RankedModel;
 use crate::analysis::report::judge_report::JudgeReport;

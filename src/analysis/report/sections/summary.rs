@@ -1,7 +1,7 @@
 //! The summary of the report, in sentences.
 
 use super::super::section::{ReportSection, SectionBlock};
-use super::each;
+use super::each_judge::each;
 use crate::analysis::agreement::{Agreement, Statistic};
 use crate::analysis::audit::FindingOutcome;
 use crate::analysis::ranking::Ranking;

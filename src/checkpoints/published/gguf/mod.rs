@@ -14,7 +14,7 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
-use super::CheckpointSource;
+use super::source::CheckpointSource;
 use crate::checkpoints::gguf;
 use crate::checkpoints::gguf::{Header, TensorPlacement};
 use crate::checkpoints::panel::member::{Member, MemberTokenizer};

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::print;
 use crate::data::cases::UnscoredReason;
-use crate::judging::run::manifest::RunCounts;
+use crate::judging::run::counts::RunCounts;
 use crate::judging::run::pairs::CHECK_BASELINE;
 use crate::judging::run::summary::Summary;
 use crate::judging::run::tally::Tally;

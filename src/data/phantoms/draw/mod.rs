@@ -3,20 +3,16 @@
 //! Only additions, multiplications, divisions and square roots are used, which round alike on
 //! every platform: equal scenes give equal bytes.
 
+mod canvas;
 mod histology;
 mod slice;
 mod texture;
 
+use canvas::{Canvas, N, ramp};
 use image::RgbImage;
 
 use super::scene::{Lesion, LesionTone, PhantomKind, SIDE, Scene};
 use texture::{Noise, Texture};
-
-/// Pixels in a row, as an index.
-const N: usize = SIDE as usize;
-
-/// Colours before exposure, 0 to 255.
-type Canvas = Vec<[f32; 3]>;
 
 /// Draws a scene as a 128×128 image.
 pub fn draw(scene: &Scene) -> RgbImage {
@@ -92,7 +88,3 @@ fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     RgbImage::from_raw(SIDE, SIDE, bytes).unwrap_or_else(|| RgbImage::new(SIDE, SIDE))
 }
 
-/// 0 below zero, 1 above `width`, a straight line between.
-fn ramp(value: f32, width: f32) -> f32 {
-    (value / width).clamp(0.0, 1.0)
-}

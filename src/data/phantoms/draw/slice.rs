@@ -1,8 +1,8 @@
 //! The three grey kinds: CT, MRI and radiograph, without lesions.
 
 use super::texture::{Noise, Texture};
-use super::{Canvas, N, ramp};
-use crate::data::phantoms::scene::BodyFrame;
+use super::canvas::{Canvas, N, ramp};
+use crate::data::phantoms::body_frame::BodyFrame;
 
 /// Fills a canvas from a grey value per pixel.
 /// `shade` receives the pixel in the body's own axes and the two textures' values there.

@@ -1,5 +1,6 @@
 //! Cheap repeatable randomness for pixels: white noise and smooth texture.
 
+use super::canvas::N;
 /// A small fast generator (splitmix64); its quality suffices for film grain.
 pub(super) struct Noise(u64);
 
@@ -39,7 +40,7 @@ pub(super) struct Texture {
 impl Texture {
     /// A texture whose blobs are about `step` pixels wide, for the whole image.
     pub(super) fn new(noise: &mut Noise, step: usize) -> Self {
-        let row = super::N / step.max(1) + 3;
+        let row = N / step.max(1) + 3;
         let knots = (0..row * row).map(|_| noise.spread(1.0)).collect();
         Self {
             knots,
@@ -50,10 +51,10 @@ impl Texture {
 
     /// The values at all pixels of the image, row by row.
     pub(super) fn field(&self) -> Vec<f32> {
-        let columns: Vec<(usize, f32)> = (0..super::N).map(|x| self.split(x)).collect();
-        let mut field = Vec::with_capacity(super::N * super::N);
+        let columns: Vec<(usize, f32)> = (0..N).map(|x| self.split(x)).collect();
+        let mut field = Vec::with_capacity(N * N);
         let mut line = vec![0.0; self.row];
-        for y in 0..super::N {
+        for y in 0..N {
             let (j, fy) = self.split(y);
             let top = self.knots.iter().skip(j * self.row);
             let bottom = self.knots.iter().skip((j + 1) * self.row);

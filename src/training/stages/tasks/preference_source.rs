@@ -6,7 +6,7 @@ use std::path::Path;
 use acem3_experts::prompt::Piece;
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;

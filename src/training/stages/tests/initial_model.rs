@@ -7,7 +7,7 @@ use anyhow::Result;
 use candle::{Device, Tensor};
 
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;

@@ -9,7 +9,7 @@ use acem3_vision::VisionConfig;
 use anyhow::Result;
 use candle::{Device, Tensor};
 
-use crate::checkpoints::panel::definition::MEMBERS;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::examples::sequence_builder::SequenceBuilder;

@@ -1,0 +1,47 @@
+//! Counts of a run, for the manifest and the summary.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::cases::UnscoredReason;
+
+/// Counts of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCounts {
+    /// Readable cases.
+    pub cases: u64,
+    /// Unreadable cases.
+    pub unreadable: u64,
+    /// Responses left out of their cases, and unusable answer lines that match no case.
+    #[serde(default)]
+    pub left_out: u64,
+    /// All records: pairs, cases without a pair, and noted problems.
+    pub records: u64,
+    /// Records with a verdict.
+    pub judged: u64,
+    /// Unscored records by reason.
+    pub unscored: BTreeMap<UnscoredReason, u64>,
+    /// Noted records.
+    #[serde(default)]
+    pub noted: u64,
+    /// Records with a verdict from an earlier run.
+    pub reused: u64,
+}
+
+impl RunCounts {
+    /// Number of unscored records.
+    pub fn all_unscored(&self) -> u64 {
+        self.unscored.values().sum()
+    }
+
+    /// Number of judged and unscored records.
+    pub fn scorable(&self) -> u64 {
+        self.judged + self.all_unscored()
+    }
+
+    /// Percentage of unscored records.
+    pub fn unscored_percent(&self) -> f64 {
+        100.0 * self.all_unscored() as f64 / self.scorable().max(1) as f64
+    }
+}

@@ -1,0 +1,26 @@
+//! Distinct values of ratings, and the most frequent number of ratings.
+
+/// Returns the distinct values, ascending, and the index of each value among them.
+pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
+    if values.iter().any(|v| !v.is_finite()) {
+        return Err(Undefined::NotFinite);
+    }
+    // Adding zero maps -0.0 to 0.0.
+    let mut distinct: Vec<f64> = values.iter().map(|v| v + 0.0).collect();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    let place = |v: &f64| distinct.partition_point(|d| d < v) as u32;
+    let places = values.iter().map(place).collect();
+    Ok((distinct, places))
+}
+
+/// The most frequent number of ratings, at least two; the larger number of a tie.
+pub(crate) fn raters(units: &[Vec<u32>], cases: &[f64]) -> usize {
+    let mut frequency: BTreeMap<usize, f64> = BTreeMap::new();
+    for (unit, n) in units.iter().zip(cases).filter(|(unit, _)| unit.len() > 1) {
+        *frequency.entry(unit.len()).or_default() += n;
+    }
+    let most = frequency.into_iter();
+    let most = most.max_by(|(m, n), (other, more)| n.total_cmp(more).then(m.cmp(other)));
+    most.map_or(0, |(m, _)| m)
+}
