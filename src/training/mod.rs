@@ -42,7 +42,7 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::terminal::exit::EngineFailure;
 use crate::training::preferences::data::REWARD_TOKENS;
 
@@ -275,7 +275,7 @@ pub(crate) fn adapt(
     paths: &TrainPaths,
     live: &TrainingProgress,
 ) -> Result<Parameters> {
-    make(&paths.out)?;
+    create_folder(&paths.out)?;
     let teacher = teacher(config, paths)?;
     let tokenizer = TextTokenizer::parse(tokenizer)?;
     let scribe =

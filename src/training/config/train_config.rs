@@ -15,7 +15,7 @@ use super::precision::Precision;
 use super::stage_config::{StageConfig, StageKind};
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::support::files::folder::folder_of;
+use crate::support::files::folder::parent_folder;
 use crate::training::stages::init;
 
 /// A whole training: the model, its tokenizer, and the stages in order.
@@ -97,7 +97,7 @@ impl TrainConfig {
                 .with_context(wrong)?,
             Some(_) => filled(&table).map_err(hinted).with_context(wrong)?,
         };
-        let base = folder_of(path)?;
+        let base = parent_folder(path)?;
         for stage in &mut config.stages {
             let preferred = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
             let written = stage.evaluations.as_mut().map(|e| &mut e.file);

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{FolderLock, list, make};
+use crate::support::files::folder::{FolderLock, create_folder, list_names};
 use crate::training::config::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
 
@@ -28,13 +28,13 @@ const DATA: &str = "data.sha256";
 /// A folder of something else, another process that trains there, and checkpoints of another
 /// configuration: stages that are finished would be taken for the new one's.
 pub(crate) fn take(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
-    make(out)?;
+    create_folder(out)?;
     // Before anything is written: what is somebody's own stays as it is.
     check_own(out)?;
-    let lock = FolderLock::take(out)?;
+    let lock = FolderLock::acquire(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
     let path = out.join(CONFIG);
-    if may_go_on(out, config, &list(out)?) {
+    if may_go_on(out, config, &list_names(out)?) {
         atomic_file::write(&path, text.as_bytes())?;
         return Ok(lock);
     }
@@ -97,7 +97,7 @@ fn same(path: &Path, text: &str, other: impl Fn(&str) -> String) -> Result<()> {
         Ok(before) if before == text => return Ok(()),
         Ok(before) => {
             let out = path.parent().unwrap_or(Path::new(""));
-            if list(out)?.iter().any(|name| is_learned(name)) {
+            if list_names(out)?.iter().any(|name| is_learned(name)) {
                 bail!("{}: {}", path.display(), other(&before));
             }
             forget(out)?;
@@ -121,7 +121,7 @@ fn forget(out: &Path) -> Result<()> {
         let ends = [".metrics.jsonl", ".rows", ".rows.json"];
         [DATA, TOKENIZER_FILE].contains(&name.as_str()) || ends.iter().any(|e| name.ends_with(e))
     };
-    for name in list(out)?.into_iter().filter(left) {
+    for name in list_names(out)?.into_iter().filter(left) {
         let path = out.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
@@ -134,7 +134,7 @@ fn check_own(out: &Path) -> Result<()> {
         let cut_off = [".part", ".partial"].iter().any(|end| name.ends_with(end));
         cut_off || name == FolderLock::FILE
     };
-    let names = list(out)?;
+    let names = list_names(out)?;
     if !names.iter().any(|name| name == CONFIG) && !names.iter().all(begun) {
         bail!(
             "--out {}: it holds files that are no training's\n\
@@ -237,13 +237,13 @@ mod tests {
         fs::write(other.path().join("thesis.txt"), "years of work").unwrap();
         let error = refusal(take(&config(), other.path()));
         assert!(error.contains("no training's"), "{error}");
-        assert_eq!(list(other.path()).unwrap(), ["thesis.txt"]);
+        assert_eq!(list_names(other.path()).unwrap(), ["thesis.txt"]);
     }
 
     #[test]
     fn nothing_is_written_beside_another_process() {
         let out = tempfile::tempdir().unwrap();
-        let lock = FolderLock::take(out.path()).unwrap();
+        let lock = FolderLock::acquire(out.path()).unwrap();
         let error = refusal(take(&config(), out.path()));
         assert!(error.contains("another run is writing here"), "{error}");
         assert!(!out.path().join(CONFIG).exists());

@@ -28,7 +28,7 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
     let request = request(args, records.is_some())?;
     let mut audit = match records {

@@ -14,7 +14,7 @@ use super::REWARD_TOKENS;
 use super::negative::{EvaluationRatings, Negative, negative};
 use crate::checkpoints::panel::definition::MEMBERS;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{list, make};
+use crate::support::files::folder::{create_folder, list_names};
 
 pub(super) const FILE: &str = "preferences.jsonl";
 /// What stands for the image in a prompt's text.
@@ -143,7 +143,7 @@ fn make_room(out: &Path) -> Result<()> {
     let known = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
     let names = |folder: &Path| {
         if folder.exists() {
-            list(folder)
+            list_names(folder)
         } else {
             Ok(Vec::new())
         }
@@ -162,7 +162,7 @@ fn make_room(out: &Path) -> Result<()> {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    make(&images)?;
+    create_folder(&images)?;
     // The mark of this command, so that a broken-off run can be repeated into the same folder.
     atomic_file::write(&out.join(FILE), b"")
 }

@@ -102,7 +102,7 @@ mod tests {
     use super::super::folder::{FILE, IMAGE};
     use super::super::negative::Negative;
     use super::*;
-    use crate::support::files::folder::list;
+    use crate::support::files::folder::list_names;
     use acem3_experts::prompt::Layout;
 
     fn made(plan: &PreferenceFolderConfig) -> Result<WrittenCounts> {
@@ -155,7 +155,7 @@ mod tests {
             ..plan(&dir.path().join("b"))
         };
         made(&fewer).unwrap();
-        assert_eq!(list(&dir.path().join("b/images")).unwrap().len(), 2);
+        assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use crate::support::files::atomic_file;
-use crate::support::files::folder::folder_of;
+use crate::support::files::folder::parent_folder;
 use crate::training::preferences::data::jsonl_line::numbered;
 
 /// The lines of a file in their order, each with its chance as `quality`; a rating that was there before is kept as
@@ -16,8 +16,8 @@ use crate::training::preferences::data::jsonl_line::numbered;
 /// Name the file and the line.
 pub fn write_rated(path: &Path, out: &Path, chances: &[f64]) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let base = folder_of(path)?;
-    let beside = base == folder_of(out)?;
+    let base = parent_folder(path)?;
+    let beside = base == parent_folder(out)?;
     let mut written = String::with_capacity(text.len() + 32 * chances.len());
     for ((number, line), chance) in numbered(&text).zip(chances) {
         let place = || format!("{}, line {number}", path.display());
@@ -81,7 +81,7 @@ mod tests {
         );
         // A bare name has a folder too.
         let here = std::env::current_dir().unwrap();
-        assert_eq!(folder_of(Path::new("rated.jsonl")).unwrap(), here);
+        assert_eq!(parent_folder(Path::new("rated.jsonl")).unwrap(), here);
         let other = tempfile::tempdir().unwrap();
         let away = other.path().join("rated.jsonl");
         write_rated(&path, &away, &[0.25, 0.75]).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{config, prepared, run};
-use crate::support::files::folder::list;
+use crate::support::files::folder::list_names;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::{EvaluationConfig, TrainConfig};
 
@@ -15,7 +15,7 @@ fn refusal(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     let out = dir.path().join("run");
     prepared(&config, &out);
     let error = run(&config, &out, &Interrupt::default()).unwrap_err();
-    let learned = list(&out).unwrap();
+    let learned = list_names(&out).unwrap();
     assert!(
         learned.iter().all(|name| !name.ends_with(".safetensors")),
         "{learned:?}"
