@@ -22,7 +22,7 @@ fn folder(n: usize) -> Folder {
 
 fn audit<'a>(of: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [
-        &["audit", of, "--panel", "scripted:", "--draws", "40"],
+        &["audit", of, "--panel", "scripted:", "--resamples", "40"],
         more,
     ]
     .concat()
@@ -32,7 +32,7 @@ fn audit<'a>(of: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 fn records_tell_what_they_can_and_nothing_is_judged() {
     let folder = folder(12);
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let told = folder.run(&["audit", "out", "--draws", "40"]);
+    let told = folder.run(&["audit", "out", "--resamples", "40"]);
     assert_eq!(told.code, 0, "{}", told.err);
     for line in [
         "- position: ",
@@ -47,7 +47,7 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
         "{}",
         told.out
     );
-    let json = folder.run(&["audit", "out", "--draws", "40", "--format", "json"]);
+    let json = folder.run(&["audit", "out", "--resamples", "40", "--format", "json"]);
     let audit: AuditResult = serde_json::from_str(&json.out).unwrap();
     assert_eq!((audit.judged, audit.probes.len()), (0, 9));
     // The flip rate is that of the records.
@@ -65,7 +65,7 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
     let file = folder.run(&[
         "audit",
         "out/records.jsonl",
-        "--draws",
+        "--resamples",
         "40",
         "--format",
         "csv",
@@ -77,7 +77,7 @@ fn records_tell_what_they_can_and_nothing_is_judged() {
         "{}",
         file.out
     );
-    let markdown = folder.run(&["audit", "out", "--draws", "40", "--format", "markdown"]);
+    let markdown = folder.run(&["audit", "out", "--resamples", "40", "--format", "markdown"]);
     assert!(markdown.out.contains("## position") && markdown.out.contains("| position |"));
 }
 
@@ -98,7 +98,7 @@ fn records_that_do_not_add_up_are_found() {
     let told = folder.run(&[
         "audit",
         "changed.jsonl",
-        "--draws",
+        "--resamples",
         "40",
         "--probes",
         "symmetry",
@@ -195,7 +195,14 @@ fn a_threshold_that_is_not_kept_fails_and_says_by_how_much() {
     );
     // From records no image effect can be told: that has not passed.
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let records = folder.run(&["audit", "out", "--draws", "40", "--min-image-effect", "0.1"]);
+    let records = folder.run(&[
+        "audit",
+        "out",
+        "--resamples",
+        "40",
+        "--min-image-effect",
+        "0.1",
+    ]);
     assert_eq!(records.code, 1, "{}", records.err);
     assert!(
         records
@@ -239,7 +246,7 @@ fn what_is_typed_wrong_is_said() {
     for (args, words) in [
         (
             &["audit", "out", "--probes", "image"][..],
-            "nothing can be judged again",
+            "not possible with the records",
         ),
         (
             &[
@@ -264,7 +271,7 @@ fn what_is_typed_wrong_is_said() {
                 "cases",
                 "--panel",
                 "scripted:",
-                "--cluster",
+                "--cluster-by",
                 "patient",
             ],
             "patient",
@@ -327,7 +334,7 @@ fn the_embedded_panel_is_audited_out_of_the_box() {
         "--probes",
         "identical,image,errors",
     ];
-    let told = folder.run(&[&args[..], &["--format", "json", "--draws", "40"]].concat());
+    let told = folder.run(&[&args[..], &["--format", "json", "--resamples", "40"]].concat());
     assert_eq!(told.code, 0, "{}", told.err);
     let audit: AuditResult = serde_json::from_str(&told.out).unwrap();
     assert!(audit.judge.starts_with("acem3-mini"), "{}", audit.judge);

@@ -32,7 +32,7 @@ fn a_run_without_one_verdict_is_not_done() {
     let said = folder.judge("out", &[]);
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(
-        said.err.contains("there is not one verdict\nhint: "),
+        said.err.contains("all records are unscored\nhint: "),
         "{}",
         said.err
     );

@@ -160,7 +160,7 @@ fn select_targets<'a>(
         let Some(of) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
-                "--on {}: nothing is labelled on it\nhint: there are labels on {}",
+                "--target {}: nothing is labelled on it\nhint: there are labels on {}",
                 target.key(),
                 labelled.join(", ")
             );

@@ -165,7 +165,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     let found = names.join(", ");
     if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
         return Err(format!(
-            "no column `{missing}`, found {found}\nhint: --raters names columns of this file"
+            "no column `{missing}`, found {found}\nhint: --rater-columns names columns of this file"
         ));
     }
     if !has(&|c| *c == LabelColumn::Case) {
@@ -183,7 +183,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     if let [first, second, ..] = values[..] {
         return Err(format!(
             "the columns `{first}` and `{second}` both hold ratings of one rater, expected one\n\
-             hint: --raters {first},{second} if they are two raters'; else remove or rename one"
+             hint: --rater-columns {first},{second} if they are two raters'; else remove or rename one"
         ));
     }
     let rating = |c: &LabelColumn| {
@@ -198,7 +198,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     if !has(&rating) {
         return Err(format!(
             "no column of ratings, found {found}\n\
-             hint: name one `score` or `preference`, name them by criterion, or by rater with --raters"
+             hint: name one `score` or `preference`, name them by criterion, or by rater with --rater-columns"
         ));
     }
     Ok(())

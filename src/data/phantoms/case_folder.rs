@@ -32,7 +32,7 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// cannot be written.
 pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
-        bail!("--n: expected at least 1, got 0\nhint: `--n 12` makes a small demo folder");
+        bail!("--count: expected at least 1, got 0\nhint: `--count 12` makes a small demo folder");
     }
     clear(dir)?;
     let images = dir.join("images");

@@ -54,7 +54,7 @@ impl AblationStudy {
         if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
             bail!(
                 "a stage learns pairs of a file, which are worse in the way they are and have reward tokens or not\n\
-                 hint: leave `file` out of [stages.preferences], or ask for --rows frozen or bias"
+                 hint: leave `file` out of [stages.preferences], or ask for --study frozen or bias"
             );
         }
         let rows: Vec<(String, TrainConfig)> = match self {

@@ -73,7 +73,7 @@ pub fn write_phantom_preferences(
     interrupt: &Interrupt,
 ) -> Result<WrittenCounts> {
     if config.cases == 0 {
-        bail!("--n: expected at least 1, found 0\nhint: `--n 100` writes up to 400 pairs");
+        bail!("--count: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
     }
     let prompts = MemberPrompts {
         branches: BranchPrompts::new(config.layout, Rubric::built_in()?, Detail::Names)?,

@@ -1,19 +1,20 @@
-//! `acem3 audit`: whether a judge can be trusted.
+//! `acem3 audit`: bias and robustness of a judge.
 
 use std::path::Path;
 
 use acem3_vision::Limits;
 use anyhow::{Context as _, Result, bail};
 
-use super::agree::{bootstrap, labelled, read};
-use super::{print, render_tables, unheeded};
+use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::agreement::LabelledUnits;
 use crate::analysis::audit::{
     AuditCases, AuditPlan, AuditRequest, AuditResult, PassSettings, Probe, run_passes,
 };
 use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::cli::args::{AuditArgs, TableFormat};
+use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::load_judge::load_judge;
+use crate::cli::commands::output::{print, render_tables};
 use crate::data::cases;
 use crate::data::cases::Case;
 use crate::data::images::ImageReader;
@@ -27,17 +28,17 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
 
 /// Runs the command.
-pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
-    let asked = asked(args, records.is_some())?;
+    let request = request(args, records.is_some())?;
     let mut audit = match records {
-        Some(records) => of_records(args, &records, &asked, verbosity)?,
-        None => of_cases(args, &asked, verbosity)?,
+        Some(records) => audit_records(args, &records, &request, verbosity)?,
+        None => audit_cases(args, &request, verbosity)?,
     };
     audit.source = args.source.path.display().to_string();
     audit.labels = args
         .labels
-        .labels
+        .path
         .as_ref()
         .map(|path| path.display().to_string());
     if let Some(out) = &args.out {
@@ -45,7 +46,7 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
         atomic_file::write(out, text.as_bytes())
             .with_context(|| format!("--out {}", out.display()))?;
     }
-    // What is printed is for reading; every changed pair is in the file.
+    // Only the file has the perturbed pairs.
     audit.trials.clear();
     print(&match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&audit)? + "\n",
@@ -54,11 +55,11 @@ pub(super) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
             render_tables(&audit.intro(), &audit.tables(), args.format)
         }
     })?;
-    Ok(verdict(&audit))
+    Ok(exit_code(&audit))
 }
 
-/// What the flags ask for.
-fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
+/// Returns the request of the flags.
+fn request(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     let mut probes = args.probes.clone();
     if probes.is_empty() {
         probes = Probe::ALL.into();
@@ -67,18 +68,18 @@ fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     probes.dedup();
     if records && !probes.iter().any(|probe| !probe.needs_judging()) {
         bail!(
-            "--probes: {} are records, from which nothing can be judged again\n\
-             hint: give the cases that were judged instead",
+            "--probes: these probes judge again, which is not possible with the records {}\n\
+             hint: pass the cases instead",
             args.source.path.display()
         );
     }
-    let limits = args.limits.given();
+    let limits = args.thresholds.thresholds();
     for limit in &limits {
         let measured = limit.kind.probes();
         if !measured.iter().any(|probe| probes.contains(probe)) {
             let names: Vec<&str> = measured.iter().map(|probe| probe.key()).collect();
             bail!(
-                "{}: its probe is not among those asked for\nhint: add {} to --probes",
+                "{}: its probe is not selected\nhint: add {} to --probes",
                 limit.kind.flag(),
                 names.join(" or ")
             );
@@ -86,60 +87,68 @@ fn asked(args: &AuditArgs, records: bool) -> Result<AuditRequest> {
     }
     Ok(AuditRequest {
         probes,
-        bootstrap: bootstrap(&args.sampling),
+        bootstrap: args.bootstrap.bootstrap(),
         limits,
     })
 }
 
-/// An audit of what a run has said.
-fn of_records(
+/// Audits the verdicts of a run.
+fn audit_records(
     args: &AuditArgs,
     records: &Path,
-    asked: &AuditRequest,
+    request: &AuditRequest,
     verbosity: Verbosity,
 ) -> Result<AuditResult> {
-    let verdicts = read(records, ScoreKind::Chosen, &args.sampling)?;
+    let verdicts = read_verdicts(records, ScoreKind::Chosen, &args.bootstrap)?;
     let units = labels(args, &verdicts, verbosity)?;
-    if (args.seat.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
-        say("--panel and --limit are not heeded: nothing is judged again from records");
+    if (args.judge.panel.is_some() || args.limit.is_some()) && !verbosity.quiet {
+        say("--panel and --limit have no effect: records are not judged again");
     }
-    Ok(AuditResult::from_verdicts(&verdicts, units.as_ref(), asked))
+    Ok(AuditResult::from_verdicts(
+        &verdicts,
+        units.as_ref(),
+        request,
+    ))
 }
 
-/// The labels, where there are any; an audit needs none.
+/// Returns the labels if there are any; an audit does not need them.
 fn labels(
     args: &AuditArgs,
     verdicts: &Verdicts,
     verbosity: Verbosity,
 ) -> Result<Option<LabelledUnits>> {
-    if args.labels.labels.is_none() && verdicts.labels.is_empty() {
+    if args.labels.path.is_none() && verdicts.labels.is_empty() {
         return Ok(None);
     }
-    labelled(verdicts, &args.labels, verbosity).map(Some)
+    read_labels(verdicts, &args.labels, verbosity).map(Some)
 }
 
-/// An audit of a judge on cases.
-fn of_cases(args: &AuditArgs, asked: &AuditRequest, verbosity: Verbosity) -> Result<AuditResult> {
-    let (cases, lost) = collect(args, verbosity)?;
-    let (mut judge, _) = load_judge(&args.seat, verbosity)?;
+/// Audits a judge on cases.
+fn audit_cases(
+    args: &AuditArgs,
+    request: &AuditRequest,
+    verbosity: Verbosity,
+) -> Result<AuditResult> {
+    let (cases, unreadable) = collect(args, verbosity)?;
+    let (mut judge, _) = load_judge(&args.judge, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let path = &args.source.path;
     let images = ImageReader::new(cases::root(path), Limits::default());
-    let mut images = images.viewed(args.source.view.view());
+    let mut images = images.viewed(args.source.dicom.view());
     let mut subject = AuditCases::new(path, cases, &mut images, judge.as_ref())?;
-    subject.unreadable += lost;
-    if let Some(field) = &args.sampling.cluster {
+    subject.unreadable += unreadable;
+    if let Some(field) = &args.bootstrap.cluster_by {
         subject.verdicts.cluster_by(field)?;
     }
     let units = labels(args, &subject.verdicts, verbosity)?;
     subject.join_labels(units.as_ref());
-    let plan = subject.plan(asked);
+    let plan = subject.plan(request);
     let all = plan.passes.len();
     let mut progress = Progress::of(args.progress, verbosity, Some(all as u64), "pairs");
-    progress.note(&cost(&subject, &plan));
+    progress.note(&describe_cost(&subject, &plan));
     let start = std::time::Instant::now();
-    let mut told = |through: usize, scored: usize| {
-        interrupt.check("no figures were kept, and the same command begins anew")?;
+    let mut show_progress = |through: usize, scored: usize| {
+        interrupt.check("nothing was saved; run the same command to start again")?;
         let mut tally = Tally::default();
         tally.counts.cases = through as u64;
         tally.counts.judged = scored as u64;
@@ -150,69 +159,68 @@ fn of_cases(args: &AuditArgs, asked: &AuditRequest, verbosity: Verbosity) -> Res
     let settings = PassSettings {
         pairs: &subject.pairs,
         plan: &plan,
-        batch_size: args.seat.batch_size as usize,
+        batch_size: args.judge.batch_size as usize,
     };
-    let judged = run_passes(judge.as_mut(), settings, &mut images, &mut told);
+    let judged = run_passes(judge.as_mut(), settings, &mut images, &mut show_progress);
     progress.end();
     let results = judged?;
     let taken = duration(start.elapsed().as_secs_f64());
     progress.note(&format!("{} in {taken}", plural(all as u64, "verdict")));
-    subject.evaluate(&plan, &results, units.as_ref(), asked)
+    subject.evaluate(&plan, &results, units.as_ref(), request)
 }
 
-/// The cases, and how many could not be read.
+/// Returns the cases and the number of unreadable ones.
 fn collect(args: &AuditArgs, verbosity: Verbosity) -> Result<(Vec<Case>, usize)> {
     let path = &args.source.path;
     let mut source = cases::open(path, &args.source.options(2))?;
-    let (mut found, mut lost, mut first) = (Vec::new(), 0, None);
+    let (mut cases, mut unreadable, mut first) = (Vec::new(), 0, None);
     if !verbosity.quiet {
-        for note in unheeded(&args.source, source.kind) {
-            say(&note);
+        for warning in ignored_flags(&args.source, source.kind) {
+            say(&warning);
         }
     }
-    let most = args
+    let limit = args
         .limit
         .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    while found.len() < most {
+    while cases.len() < limit {
         match source.next() {
             None => break,
-            Some(Ok(case)) => found.push(case),
+            Some(Ok(case)) => cases.push(case),
             Some(Err(problem)) => {
                 if verbosity.verbose {
                     say(&printable(&problem.to_string()));
                 }
-                lost += usize::from(problem.is_case());
+                unreadable += usize::from(problem.is_case());
                 first.get_or_insert(problem.message);
             }
         }
     }
-    if found.is_empty() {
-        let why = first.map_or_else(String::new, |why| format!(": {why}"));
+    if cases.is_empty() {
+        let reason = first.map_or_else(String::new, |reason| format!(": {reason}"));
         bail!(
-            "{}: there is no case to audit a judge with{why}\n\
-             hint: `acem3 data check {}` says what is wrong with each; records are audited by their \
-             folder or their records.jsonl",
+            "{}: no usable case{reason}\n\
+             hint: run `acem3 data check {}` to list the problems; to audit records, pass the folder of the run or its \
+             records.jsonl",
             path.display(),
-            args.source.typed()
+            args.source.to_shell_words()
         );
     }
-    Ok((found, lost))
+    Ok((cases, unreadable))
 }
 
-/// What the audit costs.
-fn cost(subject: &AuditCases, plan: &AuditPlan) -> String {
+/// Returns the number of verdicts that the audit needs.
+fn describe_cost(subject: &AuditCases, plan: &AuditPlan) -> String {
     let (all, pairs) = (plan.passes.len(), subject.pairs.len());
     format!(
-        "{} to judge: {} as they are, and {} of them; --limit N takes the first N cases, --probes some \
-         of the probes",
+        "{} to judge: {} original, {} perturbed; reduce them with --limit N or --probes LIST",
         plural(all as u64, "verdict"),
-        plural(pairs as u64, "pair"),
-        plural((all - pairs) as u64, "change")
+        pairs,
+        all - pairs
     )
 }
 
-/// How the program ends, with what was not kept on stderr.
-fn verdict(audit: &AuditResult) -> Exit {
+/// Prints the failed thresholds on stderr and returns the exit code.
+fn exit_code(audit: &AuditResult) -> Exit {
     let failed: Vec<&str> = audit
         .limits
         .iter()
@@ -226,7 +234,7 @@ fn verdict(audit: &AuditResult) -> Exit {
         say(words);
     }
     say(
-        "hint: the tables on stdout tell the figures; --out FILE keeps every changed pair with its verdicts",
+        "hint: see the statistics on stdout; pass --out FILE to save every perturbed pair with its verdicts",
     );
     Exit::Failed
 }

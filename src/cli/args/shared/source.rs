@@ -1,4 +1,4 @@
-//! Where cases come from, as it is typed.
+//! The source of cases.
 
 use std::path::PathBuf;
 
@@ -6,35 +6,34 @@ use acem3_vision::Window;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum as _};
 
-use super::DicomArgs;
+use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 
-/// Where cases come from.
+/// Arguments that name a source of cases.
 #[derive(Args, Clone, Debug)]
 pub struct SourceArgs {
-    /// A folder, a JSONL file, or a data set (VQA-RAD, SLAKE, Path-VQA) as it was released
+    /// Cases: a folder, a JSONL file, or a data set as released (VQA-RAD, SLAKE, Path-VQA)
     pub path: PathBuf,
-    /// Answers of a model, or a folder of such files: JSONL with `question_id`, `text` and
-    /// `model_id` on each line (repeatable)
+    /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each line, or a folder of
+    /// such files (repeatable)
     #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
     pub answers: Vec<PathBuf>,
-    /// Which split to take where a folder holds several (train, validate, ...)
+    /// Read this split of a folder with several (train, validate, ...)
     #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
     pub split: Option<String>,
-    /// The language of the questions to take from a data set that has several
-    /// [default: en]
+    /// Read the questions in this language of a data set with several [default: en]
     #[arg(long, value_enum, env = "ACEM3_LANG")]
     pub lang: Option<Lang>,
-    /// Judge the reference answer too, as one more model named `reference`
+    /// Judge the reference answer too, as a model named `reference`
     #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
     pub with_reference: bool,
-    /// How DICOM images are looked at.
+    /// Display settings of DICOM images.
     #[command(flatten)]
-    pub view: DicomArgs,
+    pub dicom: DicomArgs,
 }
 
 impl SourceArgs {
-    /// How to open the path; a case with fewer responses than this is a problem.
+    /// Returns how to open the path. A case with fewer than `min_responses` is a problem.
     pub fn options(&self, min_responses: usize) -> SourceOptions {
         SourceOptions {
             answers: self.answers.clone(),
@@ -45,19 +44,20 @@ impl SourceArgs {
         }
     }
 
-    /// The source with its options; a case with fewer responses than this is a problem.
+    /// Returns the source with its options. A case with fewer than `min_responses` is a problem.
     pub fn spec(&self, min_responses: usize) -> SourceSpec {
         SourceSpec {
             path: self.path.clone(),
             options: self.options(min_responses),
-            view: self.view.view(),
+            view: self.dicom.view(),
         }
     }
 
-    /// The same source as it is typed behind another command.
-    pub fn typed(&self) -> String {
-        let mut words = vec![quoted(&self.path.to_string_lossy())];
-        let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+    /// Returns the source arguments as shell words, for another command.
+    pub fn to_shell_words(&self) -> String {
+        let mut words = vec![shell_quote(&self.path.to_string_lossy())];
+        let mut flag =
+            |name: &str, value: &str| words.push(format!("{name} {}", shell_quote(value)));
         for path in &self.answers {
             flag("--answers", &path.to_string_lossy());
         }
@@ -67,10 +67,10 @@ impl SourceArgs {
         if let Some(lang) = self.lang.and_then(|lang| lang.to_possible_value()) {
             flag("--lang", lang.get_name());
         }
-        if self.view.window != Window::File {
-            flag("--window", &self.view.window.to_string());
+        if self.dicom.window != Window::File {
+            flag("--window", &self.dicom.window.to_string());
         }
-        if let Some(frame) = self.view.frame {
+        if let Some(frame) = self.dicom.frame {
             flag("--frame", &frame.to_string());
         }
         if self.with_reference {
@@ -80,8 +80,8 @@ impl SourceArgs {
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+/// Quotes a word for a shell.
+fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -97,15 +97,15 @@ mod tests {
     use crate::cli::args::{Cli, Command};
 
     #[test]
-    fn a_source_is_typed_again_as_it_was() {
-        let typed = |line: &[&str]| {
+    fn shell_words_repeat_the_source() {
+        let shell_words = |line: &[&str]| {
             let words = [&["acem3", "judge"], line, &["--out", "o"]].concat();
             let Command::Judge(args) = Cli::try_parse_from(words).unwrap().command else {
                 panic!("another command");
             };
-            args.source.typed()
+            args.source.to_shell_words()
         };
-        assert_eq!(typed(&["cases"]), "cases");
+        assert_eq!(shell_words(&["cases"]), "cases");
         let line = [
             "it's mine",
             "--answers",
@@ -124,6 +124,6 @@ mod tests {
         ];
         let again = "'it'\\''s mine' --answers a.jsonl --answers 'my b.jsonl' --split test --lang zh \
                      --window -600,1500 --frame 2 --with-reference";
-        assert_eq!(typed(&line), again);
+        assert_eq!(shell_words(&line), again);
     }
 }

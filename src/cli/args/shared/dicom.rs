@@ -1,14 +1,15 @@
-//! The flags that say how DICOM images are looked at.
+//! Display settings of DICOM images.
 
 use acem3_vision::{View, Window};
 use clap::Args;
 
-/// How DICOM images are looked at.
+/// Arguments that select the frame and window of DICOM images.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "DICOM images")]
 pub struct DicomArgs {
-    /// The grey values of DICOM images: CENTER,WIDTH in the units of the file, auto (all of the
-    /// frame), file (the file's own), or the name of a window of the file; what is named holds for
-    /// all images of a run, and objects without it are unscored
+    /// Map grey values with this window: CENTER,WIDTH in the units of the file, `auto` (full range of the frame),
+    /// `file` (the window of the file) or the name of a window in the file; images without a named window are
+    /// unscored
     #[arg(
         long,
         value_name = "WINDOW",
@@ -17,14 +18,14 @@ pub struct DicomArgs {
     )]
     #[arg(allow_hyphen_values = true)]
     pub window: Window,
-    /// The frame of DICOM images that have several, from 1 [default: the middle one]
+    /// Show frame N of images with several frames, counted from 1 [default: the middle one]
     #[arg(long, value_name = "N", env = "ACEM3_FRAME")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub frame: Option<u32>,
 }
 
 impl DicomArgs {
-    /// The view they ask for.
+    /// Returns the view with this window and frame.
     pub fn view(&self) -> View {
         View {
             window: self.window.clone(),

@@ -1,11 +1,11 @@
-//! `acem3 encoders`: vision encoders compared under one budget.
+//! `acem3 encoders`: comparison of vision encoders with the same training budget.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::print;
 use crate::cli::args::{EncodersArgs, OutputFormat};
+use crate::cli::commands::output::print;
 use crate::support::files::folder::make;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
@@ -19,9 +19,9 @@ use crate::training::encoders::{
 };
 
 /// Runs the command.
-pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
-    if args.steps == 0 || args.batch == 0 || args.test == 0 || args.train == 0 {
-        bail!("--steps, --batch, --train and --test must be at least 1");
+pub(in crate::cli::commands) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
+    if args.steps == 0 || args.batch_size == 0 || args.test_cases == 0 || args.train_cases == 0 {
+        bail!("--steps, --batch-size, --train-cases and --test-cases must be at least 1");
     }
     let names: Vec<&str> = if args.encoders.is_empty() {
         vec!["embedded", "random:1", "random:2"]
@@ -33,8 +33,8 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     let encoders = encoders.collect::<Result<Vec<_>>>()?;
     let set = EncoderTestConfig {
         data: args.data.clone(),
-        train: args.train,
-        test: args.test,
+        train: args.train_cases,
+        test: args.test_cases,
         seed: args.seed,
     };
     let say = |text: &str| {
@@ -43,16 +43,16 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
         }
     };
     make(&args.out)?;
-    let comparison = if args.probe {
+    let comparison = if args.probe_only {
         linear_probe::compare(&encoders, &set, &say)?
     } else {
         let live = TrainingProgress::new(verbosity.quiet, Interrupt::default());
         let budget = ProjectorBudget {
             steps: args.steps,
-            batch: args.batch,
-            rate: args.rate,
+            batch: args.batch_size,
+            rate: args.learning_rate,
         };
-        fresh(&args.out)?;
+        check_output_folder(&args.out)?;
         panel_comparison::compare(&encoders, &set, (&budget, &args.out), &live, &say)?
     };
     write(&comparison, &args.out)?;
@@ -64,14 +64,13 @@ pub(super) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses a folder in which encoders were trained before: their projectors would be taken for new
-/// ones.
-fn fresh(out: &Path) -> Result<()> {
+/// Returns an error if the folder has panels of an earlier comparison, which this one would reuse.
+fn check_output_folder(out: &Path) -> Result<()> {
     let used = out.join("encoder-1");
     if used.exists() {
         bail!(
-            "--out {}: it holds the panels of an earlier comparison\n\
-             hint: name another folder, or move this one away",
+            "--out {}: the folder has panels of an earlier comparison\n\
+             hint: choose another folder, or move this one away",
             out.display()
         );
     }
@@ -84,8 +83,8 @@ fn write(comparison: &EncoderComparison, out: &Path) -> Result<()> {
         ("json", serde_json::to_string_pretty(comparison)? + "\n"),
         ("svg", comparison.svg()),
     ];
-    for (ending, text) in files {
-        let path = out.join(format!("{name}.{ending}"));
+    for (extension, text) in files {
+        let path = out.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

@@ -1,24 +1,23 @@
-//! Where to compute.
+//! The device that a panel runs on.
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
 
-/// Where a panel computes, and how its weights are kept there.
+/// Arguments that select a device and the element type of weights on it.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct DeviceArgs {
-    /// Where to compute: auto, cpu, cuda or cuda:1
+    /// Compute on this device: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
     pub device: DeviceChoice,
-    /// The type in which the matrices of a panel that judges are kept; half the memory in f16 or bf16, and other
-    /// verdicts
+    /// Store weight matrices in this element type; f16 and bf16 halve the memory and change verdicts
     #[arg(long, value_enum, default_value_t = DtypeChoice::F32, env = "ACEM3_DTYPE")]
     pub dtype: DtypeChoice,
 }
 
 impl DeviceArgs {
-    /// Open the device and choose the data type.
+    /// Opens the device.
     pub fn open(self) -> Result<Placement> {
         Placement::open(self.device, self.dtype)
     }

@@ -1,19 +1,18 @@
-//! `acem3 report`: what a run found, on one page.
+//! `acem3 report`: the results of a run as a page or a file.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::agree::{bootstrap, labelled, read};
-use super::print;
+use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::calibration::{Calibration, means};
 use crate::analysis::report::{
     CaseBrowser, EmbeddedImages, Inputs, JudgeReport, PairOrientation, ReportAudit, ReportData,
     Thumbs, VerdictTable, markdown, page, parquet, read as read_whole, sections,
 };
-use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::{ReportArgs, ReportFormat};
+use crate::cli::commands::output::print;
 use crate::judging::run::manifest::Manifest;
 use crate::support::files::atomic_file;
 use crate::support::terminal::exit::Exit;
@@ -23,14 +22,14 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
 
 /// Runs the command.
-pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = format(args)?;
     let inputs = Inputs {
-        target: args.on,
-        scores: ScoreKind::from_flag(args.expected),
-        by: args.by.clone(),
-        bootstrap: bootstrap(&args.sampling),
-        labels: args.labels.labels.as_ref().map(|p| p.display().to_string()),
+        target: args.target,
+        scores: args.scores,
+        by: args.group_by.clone(),
+        bootstrap: args.bootstrap.bootstrap(),
+        labels: args.labels.path.as_ref().map(|p| p.display().to_string()),
     };
     let mut judges = judges(args, &inputs, verbosity)?;
     let hashes: Vec<String> = judges.iter().map(|judge| judge.judge.clone()).collect();
@@ -53,12 +52,16 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
             .into_bytes(),
         ReportFormat::Parquet => parquet(&VerdictTable::of(&report, &browser))?,
         ReportFormat::Html => {
-            let pictures = EmbeddedImages::of(&browser.stamps, &folder(args, &report), args.thumbs);
+            let pictures = EmbeddedImages::of(
+                &browser.stamps,
+                &image_folder(args, &report),
+                args.thumbnails,
+            );
             for (entry, place) in browser.entries.iter_mut().zip(&pictures.places) {
                 entry.picture = *place;
             }
             if !verbosity.quiet {
-                tell(&pictures, args.thumbs);
+                print_image_notes(&pictures, args.thumbnails);
             }
             page(&args.title, &report, &browser, &pictures)?.into_bytes()
         }
@@ -74,38 +77,39 @@ pub(super) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The form that was asked for, or that the file's ending tells of.
+/// Returns the format of the flag, or of the file extension.
 fn format(args: &ReportArgs) -> Result<ReportFormat> {
     let ending = args.out.as_ref().and_then(|path| path.extension());
     let ending = ending.map(|e| e.to_string_lossy().into_owned());
     let format = match (args.format, &ending) {
         (Some(format), _) => format,
-        (None, Some(ending)) => ReportFormat::of_ending(ending).with_context(|| {
+        (None, Some(ending)) => ReportFormat::from_extension(ending).with_context(|| {
             format!(
-                "--out: no form of a report ends in .{ending}\n\
-                 hint: expected .html, .md, .json, .csv or .parquet, or --format"
+                "--out: unknown report format .{ending}, expected .html, .md, .json, .csv or .parquet\n\
+                 hint: change the extension or pass --format"
             )
         })?,
         (None, None) => ReportFormat::Html,
     };
     let file = matches!(format, ReportFormat::Html | ReportFormat::Parquet);
     if args.out.is_none() && file && std::io::stdout().is_terminal() {
-        bail!("this form is not for a terminal\nhint: name a file, as in --out report.html");
+        bail!(
+            "this format cannot be printed on a terminal\nhint: pass a file, for example --out report.html"
+        );
     }
     Ok(format)
 }
 
-/// The figures of every judge.
+/// Computes the statistics of every judge.
 fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Vec<JudgeReport>> {
     let mut sides = PairOrientation::default();
     let mut judges: Vec<JudgeReport> = Vec::new();
     for (letter, path) in ('A'..='Z').zip(&args.records) {
-        let mut verdicts = read(path, inputs.scores, &args.sampling)?;
+        let mut verdicts = read_verdicts(path, inputs.scores, &args.bootstrap)?;
         if let Some(known) = judges.iter().find(|judge| judge.judge == verdicts.judge) {
             bail!(
-                "{} and {}: verdicts of one judge ({})\n\
-                 hint: several records are of several judges on the same cases; join the records of one \
-                 judge in a file",
+                "{} and {}: verdicts of the same judge ({}), expected one run per judge\n\
+                 hint: concatenate the records of one judge into one file",
                 known.records,
                 verdicts.path.display(),
                 verdicts.name
@@ -116,32 +120,36 @@ fn judges(args: &ReportArgs, inputs: &Inputs, verbosity: Verbosity) -> Result<Ve
         }
         let seen = read_whole(&verdicts.path, |subject| sides.mirrored(subject))?;
         sides.learn(&verdicts);
-        let any = args.labels.labels.is_some() || !verdicts.labels.is_empty();
-        let units = any
-            .then(|| labelled(&verdicts, &args.labels, verbosity))
+        let has_labels = args.labels.path.is_some() || !verdicts.labels.is_empty();
+        let units = has_labels
+            .then(|| read_labels(&verdicts, &args.labels, verbosity))
             .transpose()?;
         judges.push(JudgeReport::of(verdicts, seen, units, inputs)?);
     }
     Ok(judges)
 }
 
-/// Maps the scores of the judge that a calibration belongs to.
+/// Calibrates the scores of the judge that the calibration was fitted on.
 fn calibrate(judges: &mut [JudgeReport], path: &Path, args: &ReportArgs) -> Result<()> {
     let map = Calibration::read(path)?;
     let own = judges.iter().position(|judge| judge.judge == map.judge);
     let Some(judge) = judges.get_mut(own.unwrap_or_default()) else {
         return Ok(());
     };
-    // Its own kind of scores, whichever the other figures are of.
-    let verdicts = read(&judge.verdicts.path, map.scores, &args.sampling)?;
-    map.check(&verdicts)
-        .with_context(|| format!("--calibration {} does not fit", path.display()))?;
-    judge.calibrated = Some(means(&map, &verdicts, bootstrap(&args.sampling)));
+    // The calibration maps its own type of scores, whichever the other statistics use.
+    let verdicts = read_verdicts(&judge.verdicts.path, map.scores, &args.bootstrap)?;
+    map.check(&verdicts).with_context(|| {
+        format!(
+            "--calibration {}: not applicable to these records",
+            path.display()
+        )
+    })?;
+    judge.calibrated = Some(means(&map, &verdicts, args.bootstrap.bootstrap()));
     Ok(())
 }
 
-/// Where the images are.
-fn folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
+/// Returns the folder of the images.
+fn image_folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
     if let Some(path) = &args.images {
         return path.clone();
     }
@@ -157,8 +165,8 @@ fn folder(args: &ReportArgs, report: &ReportData) -> PathBuf {
     })
 }
 
-/// What is said of images that are and are not in the page.
-fn tell(pictures: &EmbeddedImages, thumbs: Thumbs) {
+/// Prints how many images the page includes, and why others are missing.
+fn print_image_notes(pictures: &EmbeddedImages, thumbs: Thumbs) {
     if thumbs == Thumbs::None {
         return;
     }
@@ -174,6 +182,8 @@ fn tell(pictures: &EmbeddedImages, thumbs: Thumbs) {
         ));
     }
     if pictures.uris.is_empty() && !pictures.missing.is_empty() {
-        say("hint: --images PATH says where they are, --thumbs none leaves them out");
+        say(
+            "hint: pass their location with --images PATH, or leave them out with --thumbnails none",
+        );
     }
 }

@@ -1,23 +1,21 @@
-//! `acem3 rank`: models compared over all their pairs.
+//! `acem3 rank`: models ranked over all their pairs.
 
 use anyhow::Result;
 
-use super::agree::{bootstrap, read};
-use super::{print, render_tables};
+use super::verdict_input::read_verdicts;
 use crate::analysis::ranking::ranking;
-use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::{RankArgs, TableFormat};
+use crate::cli::commands::output::{print, render_tables};
 use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
-pub(super) fn run(args: &RankArgs) -> Result<Exit> {
-    let kind = ScoreKind::from_flag(args.expected);
+pub(in crate::cli::commands) fn run(args: &RankArgs) -> Result<Exit> {
     let runs = args
         .records
         .iter()
-        .map(|path| read(path, kind, &args.sampling));
+        .map(|path| read_verdicts(path, args.scores, &args.bootstrap));
     let runs = runs.collect::<Result<Vec<_>>>()?;
-    let found = ranking(&runs, args.on, bootstrap(&args.sampling))?;
+    let found = ranking(&runs, args.target, args.bootstrap.bootstrap())?;
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
         TableFormat::Csv => found.csv_table().csv()?,

@@ -1,13 +1,13 @@
-//! `acem3 train introspect`: rounds of judging, asking, mending and training.
+//! `acem3 train introspect`: rounds of training, judging and data improvement.
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::print;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{IntrospectArgs, OutputFormat};
+use crate::cli::commands::output::print;
 use crate::judging::panel::PanelJudge;
 use crate::judging::run::journal::RECORDS;
 use crate::support::device::Placement;
@@ -20,14 +20,14 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::training::introspection::{Adviser, Endpoint, Introspection};
 use crate::training::{TrainConfig, TrainingProgress};
 
-/// The variable that holds an endpoint's key.
-const KEY: &str = "OPENAI_API_KEY";
+/// The environment variable with the API key of the server.
+const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// Runs the command.
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
-    let place = args.place.open()?;
+    let place = args.device.open()?;
     let mut adviser = adviser(args, &place, verbosity)?;
     let interrupt = Interrupt::listen()?;
     let introspection = Introspection {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
         interrupt: &interrupt,
     };
     let Some(rounds) = introspection.run(&mut adviser)? else {
-        say("interrupted; the same command goes on where it stopped");
+        say("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&rounds)? + "\n";
@@ -64,33 +64,39 @@ pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// Whom `--suggest` names.
+/// Opens the source of better evaluations.
 fn adviser(
     args: &IntrospectArgs,
     place: &Placement,
     verbosity: Verbosity,
 ) -> anyhow::Result<Adviser> {
-    let named = args.suggest.as_str();
-    if named.starts_with("http://") || named.starts_with("https://") {
+    let source = args.adviser.as_str();
+    if source.starts_with("http://") || source.starts_with("https://") {
         let Some(model) = &args.model else {
-            bail!("--suggest {named}: it has many models\nhint: --model names the one to ask");
+            bail!(
+                "--adviser {source}: no model\nhint: pass the name of a model on the server with --model"
+            );
         };
-        let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
+        let key = std::env::var(API_KEY_VARIABLE)
+            .ok()
+            .filter(|key| !key.is_empty());
         if !verbosity.quiet {
             say(&format!(
-                "images, questions and answers of pairs that are judged wrong are sent to {named}"
+                "images, questions and answers of misjudged pairs are sent to {source}"
             ));
         }
-        let endpoint = Endpoint::new(named, model, key).context("--suggest")?;
+        let endpoint = Endpoint::new(source, model, key).context("--adviser")?;
         return Ok(Adviser::Endpoint(Box::new(endpoint)));
     }
-    let path = Path::new(named);
-    let records = path.extension().is_some_and(|ending| ending == "jsonl");
-    if records || path.join(RECORDS).exists() {
-        return Adviser::recorded(path).context("--suggest");
+    let path = Path::new(source);
+    let is_jsonl = path
+        .extension()
+        .is_some_and(|extension| extension == "jsonl");
+    if is_jsonl || path.join(RECORDS).exists() {
+        return Adviser::recorded(path).context("--adviser");
     }
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
-    let files = PanelFiles::named("--suggest", named, &mut downloads)?;
+    let files = PanelFiles::named("--adviser", source, &mut downloads)?;
     let judge = PanelJudge::open(&files, place, downloads)?;
     Ok(Adviser::Judge(Box::new(judge)))
 }

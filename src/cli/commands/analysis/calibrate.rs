@@ -1,4 +1,4 @@
-//! `acem3 calibrate`: a judge's scores on the scale of people.
+//! `acem3 calibrate`: calibration of a judge's scores to the label scale.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
@@ -6,21 +6,21 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
 
-use super::agree::{bootstrap, labelled, read};
-use super::{print, render_tables};
+use super::verdict_input::{read_labels, read_verdicts};
 use crate::analysis::calibration::{
     Calibration, FitConfig, fit, means, means_csv_table, means_table,
 };
-use crate::analysis::verdicts::{ScoreKind, Verdicts};
+use crate::analysis::verdicts::Verdicts;
 use crate::cli::args::{
     CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs, TableFormat,
 };
+use crate::cli::commands::output::{print, render_tables};
 use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Runs the command.
-pub(super) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
     match &args.command {
         CalibrateCommand::Fit(args) => fit_maps(args, verbosity),
         CalibrateCommand::Apply(args) => apply(args),
@@ -28,17 +28,16 @@ pub(super) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
-    let scores = ScoreKind::from_flag(!args.chosen);
-    let verdicts = read(&args.records, scores, &args.sampling)?;
-    let units = labelled(&verdicts, &args.labels, verbosity)?;
+    let verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
+    let units = read_labels(&verdicts, &args.labels, verbosity)?;
     let fitting = FitConfig {
-        scores,
+        scores: args.scores,
         method: args.method,
         folds: args.folds as usize,
-        bootstrap: bootstrap(&args.sampling),
+        bootstrap: args.bootstrap.bootstrap(),
     };
-    let labels = args.labels.labels.as_ref();
-    let labels = labels.map_or("the records' labels".to_owned(), |path| {
+    let labels = args.labels.path.as_ref();
+    let labels = labels.map_or("labels of the records".to_owned(), |path| {
         path.display().to_string()
     });
     let found = fit(&verdicts, &units, labels, &fitting)?;
@@ -64,14 +63,18 @@ fn fit_maps(args: &CalibrateFitArgs, verbosity: Verbosity) -> Result<Exit> {
 }
 
 fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
-    let map = Calibration::read(&args.map)?;
-    let verdicts = read(&args.records, map.scores, &args.sampling)?;
-    map.check(&verdicts)
-        .with_context(|| format!("--map {} does not fit", args.map.display()))?;
+    let map = Calibration::read(&args.calibration)?;
+    let verdicts = read_verdicts(&args.records, map.scores, &args.bootstrap)?;
+    map.check(&verdicts).with_context(|| {
+        format!(
+            "--calibration {}: not applicable to these records",
+            args.calibration.display()
+        )
+    })?;
     if let Some(out) = &args.out {
         write(&map, &verdicts, out)?;
     }
-    let found = means(&map, &verdicts, bootstrap(&args.sampling));
+    let found = means(&map, &verdicts, args.bootstrap.bootstrap());
     let text = match args.format {
         TableFormat::Json => serde_json::to_string_pretty(&found)? + "\n",
         TableFormat::Csv => means_csv_table(&found).csv()?,
@@ -84,11 +87,11 @@ fn apply(args: &CalibrateApplyArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes the records again, each with its mapped scores.
+/// Writes a copy of the records with calibrated scores.
 fn write(map: &Calibration, verdicts: &Verdicts, out: &Path) -> Result<()> {
     if out.canonicalize().ok() == verdicts.path.canonicalize().ok() {
         bail!(
-            "--out {}: these are the records themselves\nhint: name another file",
+            "--out {}: is the file of the records\nhint: choose another file",
             out.display()
         );
     }

@@ -1,14 +1,15 @@
-//! `acem3 train`: a configuration to a panel, and a panel to its figures.
+//! `acem3 train`: training, evaluation and ablations of panels.
 
 use anyhow::bail;
 use clap::ValueEnum as _;
 
-use super::print;
+use super::introspect;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{
     OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
 };
+use crate::cli::commands::output::print;
 use crate::judging::panel::PanelJudge;
 use crate::support::device::open;
 use crate::support::files::atomic_file;
@@ -24,12 +25,15 @@ use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// Runs the command.
-pub(super) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+pub(in crate::cli::commands) fn run(
+    args: &TrainArgs,
+    verbosity: Verbosity,
+) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args, verbosity),
         TrainCommand::Eval(args) => eval(args, verbosity),
-        TrainCommand::Table(args) => table(args, verbosity),
-        TrainCommand::Introspect(args) => super::introspect::run(args, verbosity),
+        TrainCommand::Ablate(args) => ablate(args, verbosity),
+        TrainCommand::Introspect(args) => introspect::run(args, verbosity),
     }
 }
 
@@ -38,7 +42,7 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     if args.data.is_none() && config.uses_data_sets() && !verbosity.quiet {
         say(
-            "data_shares and the stages' `real` are not heeded: without --data, phantoms alone are learned from",
+            "`data_shares` and `real` of the stages have no effect without --data: training uses phantoms only",
         );
     }
     let interrupt = Interrupt::listen()?;
@@ -53,13 +57,13 @@ fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         &TrainingProgress::new(verbosity.quiet, interrupt),
     )?;
     if !ended {
-        say("interrupted; the same command goes on where it stopped");
+        say("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::Done)
 }
 
-fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn ablate(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
     let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let interrupt = Interrupt::listen()?;
@@ -77,23 +81,23 @@ fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         device: open(args.device)?,
     };
     if budget.plan.phantoms == 0 && budget.data.is_none() {
-        bail!("--phantoms 0: nothing to measure\nhint: give --phantoms N or --data DIR");
+        bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
     }
     let base = (&config, start.as_ref());
-    let Some(table) = ablation::run(args.rows, base, &budget, &args.out, (&live, &interrupt))?
+    let Some(table) = ablation::run(args.study, base, &budget, &args.out, (&live, &interrupt))?
     else {
-        say("interrupted; the same command goes on where it stopped");
+        say("interrupted; run the same command to resume");
         return Ok(Exit::Interrupted);
     };
     let json = serde_json::to_string_pretty(&table)? + "\n";
-    let name = args.rows.to_possible_value();
+    let name = args.study.to_possible_value();
     let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
-    for (ending, text) in [
+    for (extension, text) in [
         ("json", json.clone()),
         ("md", table.text(TableStyle::Markdown)),
         ("svg", table.svg()),
     ] {
-        let path = args.out.join(format!("{name}.{ending}"));
+        let path = args.out.join(format!("{name}.{extension}"));
         atomic_file::write(&path, text.as_bytes())?;
     }
     print(&match args.format {
@@ -105,7 +109,7 @@ fn table(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 
 fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::listen()?;
-    let place = args.place.open()?;
+    let place = args.device.open()?;
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let mut judge = PanelJudge::open(&files, &place, downloads)?;
@@ -128,8 +132,9 @@ fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     };
     print(&text)?;
     if report.is_empty() {
-        let hint = "hint: the reason stands above; a panel must take the prompt and both answers";
-        say(&format!("there is not one verdict\n{hint}"));
+        say(
+            "all pairs are unscored\nhint: see the reason above; the prompt and both answers must fit into the panel's context",
+        );
         return Ok(Exit::Unscored);
     }
     Ok(Exit::Done)

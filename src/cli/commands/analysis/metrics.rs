@@ -1,4 +1,4 @@
-//! `acem3 metrics`: metrics of text against the references, as baselines beside the judge.
+//! `acem3 metrics`: text metrics of answers against references, as baselines for the judge.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
-use super::{print, render_tables, unheeded};
 use crate::analysis::metrics::{
     AnswerScores, AnswerSet, BartSettings, BertSettings, LearnedMetrics, LexicalSettings, Metric,
     MetricTable, lines, score,
 };
 use crate::cli::args::{MetricsArgs, TableFormat};
+use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::output::{print, render_tables};
 use crate::data::cases;
 use crate::judging::run::record_reader::find_records;
 use crate::support::device;
@@ -22,11 +23,11 @@ use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::printable;
 
-/// How often it is said how far a model is.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Time between two progress messages of a model.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the command.
-pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(in crate::cli::commands) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     let metrics = metrics(args)?;
     let say = |text: &str| {
         if !verbosity.quiet {
@@ -47,7 +48,13 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     let score = |answer| score(answer, &metrics, settings);
     let mut scores: Vec<AnswerScores> = found.answers.par_iter().map(score).collect();
     let mut how = settings.told(&metrics);
-    how.extend(learn(args, &found, &mut scores, verbosity, &say)?);
+    how.extend(score_with_models(
+        args,
+        &found,
+        &mut scores,
+        verbosity,
+        &say,
+    )?);
     let table = MetricTable {
         source: args.source.path.display().to_string(),
         settings: how,
@@ -67,13 +74,16 @@ pub(super) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The metrics asked for, with those of the models that are named.
+/// Returns the metrics of the flags, with those of the models.
 fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
     let mut metrics: Vec<Metric> = Vec::new();
     let implied = [
-        (args.bert.is_some(), Metric::Bertscore),
-        (args.bert_baseline.is_some(), Metric::BertscoreRescaled),
-        (args.bart.is_some(), Metric::Bartscore),
+        (args.models.bert.is_some(), Metric::Bertscore),
+        (
+            args.models.bert_baseline.is_some(),
+            Metric::BertscoreRescaled,
+        ),
+        (args.models.bart.is_some(), Metric::Bartscore),
     ];
     let implied = implied
         .into_iter()
@@ -87,25 +97,25 @@ fn metrics(args: &MetricsArgs) -> Result<Vec<Metric>> {
         (
             Metric::Bertscore,
             "bertscore",
-            args.bert.is_none(),
+            args.models.bert.is_none(),
             "--bert MODEL",
         ),
         (
             Metric::BertscoreRescaled,
             "bertscore-rescaled",
-            args.bert_baseline.is_none(),
+            args.models.bert_baseline.is_none(),
             "--bert MODEL and --bert-baseline FILE",
         ),
         (
             Metric::Bartscore,
             "bartscore",
-            args.bart.is_none(),
+            args.models.bart.is_none(),
             "--bart MODEL",
         ),
     ];
     for (metric, name, lacks, flags) in lacking {
         if lacks && metrics.contains(&metric) {
-            bail!("--metrics {name}: it needs a model\nhint: name one with {flags}");
+            bail!("--metrics {name}: no model\nhint: pass {flags}");
         }
     }
     Ok(metrics)
@@ -117,7 +127,7 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     if let Some(reference) = &args.rationales {
         let no_records = |path: &std::path::Path| {
             format!(
-                "{}: there are no records\nhint: --rationales compares the records of two runs",
+                "{}: no records\nhint: --rationales compares the records of two runs",
                 path.display()
             )
         };
@@ -128,23 +138,23 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     if let Some(records) = records {
         if !args.source.answers.is_empty() {
             bail!(
-                "--answers: {} are records, which hold their answers\n\
-                 hint: give the data set instead of the records",
+                "--answers has no effect on the records {}, which contain their answers\n\
+                 hint: pass the data set instead of the records",
                 records.display()
             );
         }
         return AnswerSet::of_records(&records, args.limit);
     }
     let mut source = cases::open(path, &args.source.options(1))?;
-    for note in unheeded(&args.source, source.kind) {
-        say(&note);
+    for warning in ignored_flags(&args.source, source.kind) {
+        say(&warning);
     }
     let found = AnswerSet::of_source(&mut source, args.limit);
     if found.answers.is_empty() {
         let why = found.missing.first().map(|lost| lost.message.clone());
         let why = why.or_else(|| found.unreadable.first().cloned());
         bail!(
-            "{}: there is no answer to score in it{}",
+            "{}: no answer to score{}",
             path.display(),
             why.map_or_else(String::new, |why| format!(": {why}"))
         );
@@ -152,28 +162,28 @@ fn collect(args: &MetricsArgs, say: &dyn Fn(&str)) -> Result<AnswerSet> {
     Ok(found)
 }
 
-/// Adds what models say; gives the settings that were used, by name.
-fn learn(
+/// Adds the scores of models; returns their settings by name.
+fn score_with_models(
     args: &MetricsArgs,
     found: &AnswerSet,
     scores: &mut [AnswerScores],
     verbosity: Verbosity,
     say: &dyn Fn(&str),
 ) -> Result<BTreeMap<String, String>> {
-    if args.bert.is_none() && args.bart.is_none() {
+    if args.models.bert.is_none() && args.models.bart.is_none() {
         return Ok(BTreeMap::new());
     }
     let mut last = Instant::now();
     let mut learned = LearnedMetrics {
         place: Placement {
-            device: device::open(args.device)?,
+            device: device::open(args.models.device)?,
             ..Placement::cpu()
         },
-        batch: args.batch_size as usize,
-        hub: args.hub,
+        batch: args.models.batch_size as usize,
+        hub: args.models.hub,
         quiet: verbosity.quiet,
         progress: &mut |what, done, of| {
-            if last.elapsed() >= PAUSE {
+            if last.elapsed() >= PROGRESS_INTERVAL {
                 last = Instant::now();
                 say(&format!("{what}: {done} of {of}"));
             }
@@ -181,16 +191,16 @@ fn learn(
         settings: BTreeMap::new(),
         notes: Vec::new(),
     };
-    if let Some(model) = &args.bert {
+    if let Some(model) = &args.models.bert {
         let settings = BertSettings {
             model: model.clone(),
-            layer: args.bert_layer,
-            idf: args.idf,
-            baseline: args.bert_baseline.clone(),
+            layer: args.models.bert_layer,
+            idf: args.models.idf,
+            baseline: args.models.bert_baseline.clone(),
         };
         learned.bert(&found.answers, scores, &settings)?;
     }
-    if let Some(model) = &args.bart {
+    if let Some(model) = &args.models.bart {
         let settings = BartSettings {
             model: model.clone(),
         };
