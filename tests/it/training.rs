@@ -14,7 +14,11 @@ fn what_a_recipe_asks_of_data_sets_is_not_dropped_in_silence() {
     assert_eq!(said.code, 2, "{}", said.err);
     let unheeded = "`data_shares` and `real` of the stages have no effect without --data";
     assert!(said.err.contains(unheeded), "{}", said.err);
-    assert!(said.err.contains("no training's"), "{}", said.err);
+    assert!(
+        said.err.contains("do not belong to a training"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use acem3_experts::prompt::Layout;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::shared::{OutputFormat, SourceArgs};
-use crate::training::preferences::data::Negative;
+use crate::training::Negative;
 
 /// Arguments of `acem3 data`.
 #[derive(Args, Clone, Debug)]

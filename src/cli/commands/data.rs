@@ -23,8 +23,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
-use crate::training::preferences::data::{
-    PreferenceFolderConfig, drawn, evaluations, given, rate, write_rated,
+use crate::training::preferences::{
+    PreferenceFolderConfig, predict_quality, read_evaluations, write_evaluation_preferences,
+    write_phantom_preferences, write_rated,
 };
 
 /// Runs the command.
@@ -48,24 +49,24 @@ fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
 }
 
 fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let plan = PreferenceFolderConfig {
+    let config = PreferenceFolderConfig {
         out: args.out.clone(),
-        n: args.count,
+        cases: args.count,
         seed: args.seed,
-        ways: args.negatives.clone(),
+        negatives: args.negatives.clone(),
         layout: args.layout.into(),
         reward_tokens: args.reward_tokens,
     };
     let interrupt = Interrupt::listen()?;
     let written = match &args.evaluations {
-        Some(file) => given(file, &plan, &interrupt)?,
-        None => drawn(&plan, &interrupt)?,
+        Some(file) => write_evaluation_preferences(file, &config, &interrupt)?,
+        None => write_phantom_preferences(&config, &interrupt)?,
     };
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
         print(&format!("{pairs} in {out}\n"))?;
-        if written.left_out > 0 {
-            let left_out = plural(written.left_out, "evaluation");
+        if written.skipped > 0 {
+            let left_out = plural(written.skipped, "evaluation");
             say(&format!(
                 "{left_out} skipped: no method of --negatives applies"
             ));
@@ -75,14 +76,15 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
 }
 
 fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
-    let (all, _) = evaluations(&args.path)?;
+    let all = read_evaluations(&args.path)?.items;
     let bootstrap = Bootstrap {
         seed: args.seed,
         ..Bootstrap::default()
     };
-    let found = rate(&all, bootstrap).with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &args.out, &found.chances)?;
-    let share = found.right.value?;
+    let found =
+        predict_quality(&all, bootstrap).with_context(|| args.path.display().to_string())?;
+    write_rated(&args.path, &args.out, &found.probabilities)?;
+    let share = found.accuracy.value?;
     let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
     print(&match args.format {
         OutputFormat::Json => {
@@ -90,22 +92,22 @@ fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
                 "evaluations": all.len(),
                 "rated": found.rated,
                 "better": found.better,
-                "better_from": found.from,
+                "better_from": found.better_from,
                 "right": share,
-                "interval": found.right.interval.ok(),
+                "interval": found.accuracy.interval.ok(),
                 "right_by_the_larger_class": usual,
             });
             output.to_string() + "\n"
         }
         OutputFormat::Text => {
-            let [low, high] = found.right.interval.unwrap_or([0.0, 1.0]);
+            let [low, high] = found.accuracy.interval.unwrap_or([0.0, 1.0]);
             format!(
                 "{} of {} rated, {} of them {} or better\n\
                  held-out accuracy: {:.1} % (95 % CI {:.1} to {:.1}); majority class {:.1} %\n",
                 found.rated,
                 plural(all.len() as u64, "evaluation"),
                 found.better,
-                found.from,
+                found.better_from,
                 100.0 * share,
                 100.0 * low,
                 100.0 * high,

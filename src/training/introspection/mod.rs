@@ -37,7 +37,7 @@ use crate::training::introspection::advice_log::AdviceLog;
 use crate::training::introspection::completion::CompletionBuilder;
 use crate::training::introspection::requests::{ask, left};
 use crate::training::introspection::round_judging::RoundJudging;
-use crate::training::preferences::data::evaluations;
+use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use data::EvaluationData;
 use review::Review;
@@ -180,7 +180,7 @@ impl Introspection<'_> {
         }
         let figures = Round {
             round,
-            evaluations: evaluations(&self.data_of(round))?.0.len(),
+            evaluations: read_evaluations(&self.data_of(round))?.items.len(),
             right: review.right,
             wrong: review.wrong.len(),
             unscored: review.unscored,

@@ -26,7 +26,7 @@ const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// Runs the command.
 pub(super) fn run(args: &IntrospectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let downloads = Downloads::new(args.hub, verbosity.quiet);
-    let (config, start) = TrainConfig::begin(&args.config, downloads)?;
+    let (config, start) = TrainConfig::load(&args.config, downloads)?;
     let place = args.device.open()?;
     let mut adviser = adviser(args, &place, verbosity)?;
     let interrupt = Interrupt::listen()?;
