@@ -29,7 +29,7 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::data::cases::{SourceOptions, SourceSpec};
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
@@ -115,7 +115,7 @@ impl Introspection<'_> {
 
     /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
-        make(&self.folder())?;
+        create_folder(&self.folder())?;
         let (kept, text) = (
             self.data_of(0),
             EvaluationData::read(given, &self.folder())?.text()?,

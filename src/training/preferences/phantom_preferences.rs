@@ -118,7 +118,7 @@ mod tests {
     use super::super::preference_folder::FILE;
     use super::super::prompt_text::IMAGE;
     use super::*;
-    use crate::support::files::folder::list;
+    use crate::support::files::folder::list_names;
     use crate::training::config::negative::Negative;
     use acem3_experts::prompt::Layout;
 
@@ -172,7 +172,7 @@ mod tests {
             ..config(&dir.path().join("b"))
         };
         write(&fewer).unwrap();
-        assert_eq!(list(&dir.path().join("b/images")).unwrap().len(), 2);
+        assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
     #[test]
