@@ -152,5 +152,9 @@ fn the_files_of_somebody_else_are_kept() {
     assert_eq!(folder.read("out/run.json"), "{\"hello\": 1}");
     folder.write("file", "");
     let said = folder.judge("file", &[]);
-    assert!(said.err.contains("a file of this name"), "{}", said.err);
+    assert!(
+        said.err.contains("is a file, expected a folder"),
+        "{}",
+        said.err
+    );
 }

@@ -18,7 +18,7 @@ use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
-use crate::support::terminal::exit::advised;
+use crate::support::terminal::exit::with_hint;
 
 /// Everything that a panel is put together from.
 pub(crate) struct PanelDefinition {
@@ -60,7 +60,7 @@ impl PanelDefinition {
         downloads: Downloads,
     ) -> Result<Self> {
         let recipe = Self::of_files(files, place, downloads);
-        recipe.map_err(|error| advised(error, AGAIN))
+        recipe.map_err(|error| with_hint(error, AGAIN))
     }
 
     fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {

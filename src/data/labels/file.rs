@@ -131,7 +131,11 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, csv_formula::bare(text).to_owned()));
+            cells.push((
+                column.clone(),
+                name,
+                csv_formula::unescape_formula(text).to_owned(),
+            ));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);

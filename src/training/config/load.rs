@@ -8,7 +8,7 @@ use super::initial_model::load_initial_model;
 use super::train_config::TrainConfig;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::initial_model::InitialModel;
-use crate::support::files::folder::folder_of;
+use crate::support::files::folder::parent_folder;
 
 impl TrainConfig {
     /// Reads and checks a configuration and the model that it starts from. A model with a hub id comes from
@@ -37,7 +37,7 @@ impl TrainConfig {
                 .map_err(with_hint)
                 .with_context(invalid)?,
         };
-        let base = folder_of(path)?;
+        let base = parent_folder(path)?;
         for stage in &mut config.stages {
             let preferences = stage.preferences.as_mut().and_then(|p| p.file.as_mut());
             let evaluations = stage.evaluations.as_mut().map(|e| &mut e.file);

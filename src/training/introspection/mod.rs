@@ -30,7 +30,7 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::data::cases::{SourceOptions, SourceSpec};
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
@@ -116,7 +116,7 @@ impl Introspection<'_> {
 
     /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
-        make(&self.folder())?;
+        create_folder(&self.folder())?;
         let (kept, text) = (
             self.data_of(0),
             EvaluationData::read(given, &self.folder())?.text()?,
@@ -213,7 +213,7 @@ impl Introspection<'_> {
             if batch.is_empty() {
                 break;
             }
-            if self.interrupt.requested() {
+            if self.interrupt.is_requested() {
                 return Ok(None);
             }
             ask(&batch, adviser, self.attempts, &mut ledger)?;

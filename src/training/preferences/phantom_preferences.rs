@@ -73,7 +73,7 @@ pub fn write_phantom_preferences(
     interrupt: &Interrupt,
 ) -> Result<WrittenCounts> {
     if config.cases == 0 {
-        bail!("--n: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
+        bail!("--count: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
     }
     let prompts = MemberPrompts {
         branches: BranchPrompts::new(config.layout, Rubric::built_in()?, Detail::Names)?,
@@ -118,7 +118,7 @@ mod tests {
     use super::super::preference_folder::FILE;
     use super::super::prompt_text::IMAGE;
     use super::*;
-    use crate::support::files::folder::list;
+    use crate::support::files::folder::list_names;
     use crate::training::config::negative::Negative;
     use acem3_experts::prompt::Layout;
 
@@ -172,7 +172,7 @@ mod tests {
             ..config(&dir.path().join("b"))
         };
         write(&fewer).unwrap();
-        assert_eq!(list(&dir.path().join("b/images")).unwrap().len(), 2);
+        assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::negative_ratings::{EvaluationRatings, derive_any_negative};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{list, make};
+use crate::support::files::folder::{create_folder, list_names};
 use crate::training::config::negative::Negative;
 use crate::training::config::reward_token::REWARD_TOKENS;
 
@@ -136,7 +136,7 @@ fn prepare_folder(out: &Path) -> Result<()> {
     let is_expected = |name: &str| [FILE, "preferences.part", "images"].contains(&name);
     let names = |folder: &Path| {
         if folder.exists() {
-            list(folder)
+            list_names(folder)
         } else {
             Ok(Vec::new())
         }
@@ -155,7 +155,7 @@ fn prepare_folder(out: &Path) -> Result<()> {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    make(&images)?;
+    create_folder(&images)?;
     // Marks the folder as an output of this command, so that an interrupted run can be repeated.
     atomic_file::write(&out.join(FILE), b"")
 }

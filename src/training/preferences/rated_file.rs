@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::jsonl_line::numbered_lines;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::folder_of;
+use crate::support::files::folder::parent_folder;
 
 /// Writes the lines of a file in their order, each with its predicted quality as `quality`. An existing rating moves to
 /// `rated`. Image paths become absolute if `out` is in another folder.
@@ -16,8 +16,8 @@ use crate::support::files::folder::folder_of;
 /// Name the file and the line.
 pub fn write_rated(path: &Path, out: &Path, qualities: &[f64]) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let base = folder_of(path)?;
-    let is_same_folder = base == folder_of(out)?;
+    let base = parent_folder(path)?;
+    let is_same_folder = base == parent_folder(out)?;
     let mut written = String::with_capacity(text.len() + 32 * qualities.len());
     for ((number, line), quality) in numbered_lines(&text).zip(qualities) {
         let location = || format!("{}, line {number}", path.display());
@@ -81,7 +81,7 @@ mod tests {
         );
         // A file name without a folder is in the current folder.
         let here = std::env::current_dir().unwrap();
-        assert_eq!(folder_of(Path::new("rated.jsonl")).unwrap(), here);
+        assert_eq!(parent_folder(Path::new("rated.jsonl")).unwrap(), here);
         let other = tempfile::tempdir().unwrap();
         let elsewhere = other.path().join("rated.jsonl");
         write_rated(&path, &elsewhere, &[0.25, 0.75]).unwrap();

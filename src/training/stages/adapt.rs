@@ -4,7 +4,7 @@ use acem3_experts::TextTokenizer;
 use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Context, Result, bail};
 
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::sequence_builder::SequenceBuilder;
@@ -37,7 +37,7 @@ pub(crate) fn adapt(
     paths: &TrainPaths,
     progress: &TrainingProgress,
 ) -> Result<Parameters> {
-    make(&paths.out)?;
+    create_folder(&paths.out)?;
     let sampler = load_sampler(config, paths)?;
     let tokenizer = TextTokenizer::parse(model.tokenizer)?;
     let builder = SequenceBuilder::new(config, tokenizer, config.model.image_tokens())?;

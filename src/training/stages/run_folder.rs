@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{FolderLock, list, make};
+use crate::support::files::folder::{FolderLock, create_folder, list_names};
 use crate::training::config::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::stages::stage_files::is_finished;
@@ -28,13 +28,13 @@ const DATA: &str = "data.sha256";
 /// If the folder contains other files, another process trains in it, or its checkpoints have another configuration:
 /// their finished stages would be used for this one.
 pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
-    make(out)?;
+    create_folder(out)?;
     // Checked before anything is written: a folder with the user's own files is left unchanged.
     check_is_training_folder(out)?;
-    let lock = FolderLock::take(out)?;
+    let lock = FolderLock::acquire(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
     let path = out.join(CONFIG);
-    if can_resume(out, config, &list(out)?) {
+    if can_resume(out, config, &list_names(out)?) {
         atomic_file::write(&path, text.as_bytes())?;
         return Ok(lock);
     }
@@ -99,7 +99,7 @@ fn write_or_check_equal(path: &Path, text: &str, conflict: impl Fn(&str) -> Stri
         Ok(before) if before == text => return Ok(()),
         Ok(before) => {
             let out = path.parent().unwrap_or(Path::new(""));
-            if list(out)?.iter().any(|name| is_checkpoint(name)) {
+            if list_names(out)?.iter().any(|name| is_checkpoint(name)) {
                 bail!("{}: {}", path.display(), conflict(&before));
             }
             remove_failed_start(out)?;
@@ -123,7 +123,7 @@ fn remove_failed_start(out: &Path) -> Result<()> {
         [DATA, TOKENIZER_FILE].contains(&name.as_str())
             || extensions.iter().any(|e| name.ends_with(e))
     };
-    for name in list(out)?.into_iter().filter(is_leftover) {
+    for name in list_names(out)?.into_iter().filter(is_leftover) {
         let path = out.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
@@ -136,7 +136,7 @@ fn check_is_training_folder(out: &Path) -> Result<()> {
         let is_partial = [".part", ".partial"].iter().any(|end| name.ends_with(end));
         is_partial || name == FolderLock::FILE
     };
-    let names = list(out)?;
+    let names = list_names(out)?;
     if !names.iter().any(|name| name == CONFIG) && !names.iter().all(is_temporary) {
         bail!(
             "--out {}: the folder contains files that do not belong to a training\n\
@@ -238,13 +238,13 @@ mod tests {
         fs::write(other.path().join("thesis.txt"), "years of work").unwrap();
         let error = error_text(claim_folder(&config(), other.path()));
         assert!(error.contains("do not belong to a training"), "{error}");
-        assert_eq!(list(other.path()).unwrap(), ["thesis.txt"]);
+        assert_eq!(list_names(other.path()).unwrap(), ["thesis.txt"]);
     }
 
     #[test]
     fn locked_folder_is_left_unchanged() {
         let out = tempfile::tempdir().unwrap();
-        let lock = FolderLock::take(out.path()).unwrap();
+        let lock = FolderLock::acquire(out.path()).unwrap();
         let error = error_text(claim_folder(&config(), out.path()));
         assert!(error.contains("another run is writing here"), "{error}");
         assert!(!out.path().join(CONFIG).exists());

@@ -3,7 +3,7 @@
 use crate::data::labels::ScoreTarget;
 
 /// Parses a percentage from 0 to 100, with or without `%`.
-pub(in crate::cli::args) fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     match number {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
@@ -12,7 +12,7 @@ pub(in crate::cli::args) fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// Parses points of a score, from 0 to 5.
-pub(in crate::cli::args) fn points(text: &str) -> Result<f64, String> {
+pub(crate) fn points(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=5.0).contains(&value) => Ok(value),
         _ => Err("expected points of a score, from 0 to 5".to_owned()),
@@ -20,13 +20,13 @@ pub(in crate::cli::args) fn points(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a whole number of at least 1.
-pub(in crate::cli::args) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| *n > 0);
     number.ok_or_else(|| "expected a whole number of at least 1".to_owned())
 }
 
 /// Parses the name of a score target: `final`, an aspect or a criterion.
-pub(in crate::cli::args) fn score_target(name: &str) -> Result<ScoreTarget, String> {
+pub(crate) fn score_target(name: &str) -> Result<ScoreTarget, String> {
     ScoreTarget::named(name).ok_or_else(|| {
         let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
         format!("expected one of {}", all.join(", "))

@@ -23,7 +23,7 @@ struct AgreementOutput<'a> {
 }
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &AgreeArgs, verbosity: Verbosity) -> Result<Exit> {
     let mut verdicts = read_verdicts(&args.records, args.scores, &args.bootstrap)?;
     if args.round {
         verdicts.round_scores();

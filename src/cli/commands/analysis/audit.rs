@@ -28,7 +28,7 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &AuditArgs, verbosity: Verbosity) -> Result<Exit> {
     let records = find_records(&args.source.path);
     let request = request(args, records.is_some())?;
     let mut audit = match records {
@@ -144,7 +144,7 @@ fn audit_cases(
     subject.join_labels(units.as_ref());
     let plan = subject.plan(request);
     let all = plan.passes.len();
-    let mut progress = Progress::of(args.progress, verbosity, Some(all as u64), "pairs");
+    let mut progress = Progress::counting(args.progress, verbosity, Some(all as u64), "pairs");
     progress.note(&describe_cost(&subject, &plan));
     let start = std::time::Instant::now();
     let mut show_progress = |through: usize, scored: usize| {

@@ -20,7 +20,7 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::verbosity::Verbosity;
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &CalibrateArgs, verbosity: Verbosity) -> Result<Exit> {
     match &args.command {
         CalibrateCommand::Fit(args) => fit_maps(args, verbosity),
         CalibrateCommand::Apply(args) => apply(args),

@@ -27,7 +27,7 @@ use crate::support::text::printable;
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &MetricsArgs, verbosity: Verbosity) -> Result<Exit> {
     let metrics = metrics(args)?;
     let say = |text: &str| {
         if !verbosity.quiet {

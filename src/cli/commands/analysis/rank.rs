@@ -9,7 +9,7 @@ use crate::cli::commands::output::{print, render_tables};
 use crate::support::terminal::exit::Exit;
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &RankArgs) -> Result<Exit> {
+pub(crate) fn run(args: &RankArgs) -> Result<Exit> {
     let runs = args
         .records
         .iter()

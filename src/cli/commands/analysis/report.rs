@@ -22,7 +22,7 @@ use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let format = format(args)?;
     let inputs = Inputs {
         target: args.target,

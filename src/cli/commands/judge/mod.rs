@@ -24,7 +24,7 @@ use crate::judging::run::summary::Summary;
 use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
-use crate::support::files::folder::{make, unused};
+use crate::support::files::folder::{create_folder, free_sibling_name};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, duration};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
     let source = cases::open(&args.source.path, &args.source.options(2))?;
     let is_new_folder = !args.out.exists();
     Manifest::check_is_manifest(&args.out)?;
-    create_folder(args)?;
+    create_run_folder(args)?;
     let loaded = load_judge(&args.judge, verbosity);
     if loaded.is_err() && is_new_folder {
         // An empty folder would look like a run. A folder with files cannot be removed this way.
@@ -159,15 +159,15 @@ impl JudgeRun<'_> {
 }
 
 /// Creates the folder of the run. With `--no-resume`, a folder with records is an error.
-fn create_folder(args: &JudgeArgs) -> anyhow::Result<()> {
+fn create_run_folder(args: &JudgeArgs) -> anyhow::Result<()> {
     let out = &args.out;
     if args.no_resume && holds_records(out) {
         bail!(
             "--no-resume: {} already contains verdicts\n\
              hint: choose another folder, for example --out {}, or resume without --no-resume",
             out.display(),
-            unused(out).display()
+            free_sibling_name(out).display()
         );
     }
-    make(out)
+    create_folder(out)
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cli::args::{EncodersArgs, OutputFormat};
 use crate::cli::commands::output::print;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
@@ -19,7 +19,7 @@ use crate::training::encoders::{
 };
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
+pub(crate) fn run(args: &EncodersArgs, verbosity: Verbosity) -> Result<Exit> {
     if args.steps == 0 || args.batch_size == 0 || args.test_cases == 0 || args.train_cases == 0 {
         bail!("--steps, --batch-size, --train-cases and --test-cases must be at least 1");
     }
@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn run(args: &EncodersArgs, verbosity: Verbosity) -
             say(text);
         }
     };
-    make(&args.out)?;
+    create_folder(&args.out)?;
     let comparison = if args.probe_only {
         linear_probe::compare(&encoders, &set, &say)?
     } else {

@@ -25,10 +25,7 @@ use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// Runs the command.
-pub(in crate::cli::commands) fn run(
-    args: &TrainArgs,
-    verbosity: Verbosity,
-) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
         TrainCommand::Run(args) => train_panel(args, verbosity),
         TrainCommand::Eval(args) => eval(args, verbosity),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{config, prepare, run};
-use crate::support::files::folder::list;
+use crate::support::files::folder::list_names;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::{EvaluationConfig, TrainConfig};
 
@@ -15,7 +15,7 @@ fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     let out = dir.path().join("run");
     prepare(&config, &out);
     let error = run(&config, &out, &Interrupt::default()).unwrap_err();
-    let files = list(&out).unwrap();
+    let files = list_names(&out).unwrap();
     assert!(
         files.iter().all(|name| !name.ends_with(".safetensors")),
         "{files:?}"
