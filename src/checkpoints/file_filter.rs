@@ -268,12 +268,12 @@ mod tests {
 
     #[test]
     fn names_must_exist_and_patterns_may_match_nothing() {
-        let is_selected = |names: &[&str]| {
+        let select = |names: &[&str]| {
             let names = names.iter().map(|n| (*n).to_owned()).collect();
             FileFilter::Patterns(names).select(&["a.json", "b.bin"])
         };
-        assert_eq!(wanted(&["a.json", "*.gguf"]).unwrap(), ["a.json"]);
-        assert_eq!(wanted(&["c.json", "*"]).unwrap_err().file, "c.json");
-        assert!(wanted(&["*.gguf"]).is_err());
+        assert_eq!(select(&["a.json", "*.gguf"]).unwrap(), ["a.json"]);
+        assert_eq!(select(&["c.json", "*"]).unwrap_err().file, "c.json");
+        assert!(select(&["*.gguf"]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::escape::html;
+use crate::support::text::escape::html;
 
 /// The width of a chart in its own units: that of a small phone, so that text stays readable.
 const WIDTH: f64 = 340.0;

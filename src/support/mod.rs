@@ -3,7 +3,6 @@
 pub mod chart;
 pub mod device;
 pub mod digest;
-pub(crate) mod escape;
 pub mod files;
 pub mod tables;
 pub mod terminal;

@@ -14,8 +14,8 @@ use super::sections::sections;
 use crate::analysis::report::embedded_images::EmbeddedImages;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::digest::Digest;
-use crate::support::escape::{html, json};
 use crate::support::tables::TableSection;
+use crate::support::text::escape::{html, json};
 use crate::support::text::plural;
 
 /// The look of the page.

@@ -183,7 +183,9 @@ impl<'a> HubClient<'a> {
         let Some(context) = context else {
             return self.bad_answer(file, "the hub's answer is malformed");
         };
-        HubError::refused(self.repo.id(), self.repo.revision(),
+        HubError::refused(
+            self.repo.id(),
+            self.repo.revision(),
             file,
             &Refusal {
                 status: context.status.as_u16(),
@@ -237,7 +239,12 @@ impl<'a> HubClient<'a> {
                     message: header(&response, "x-error-message").unwrap_or_default(),
                     had_token: self.settings.token.is_some(),
                 };
-                return Err(HubError::refused(self.repo.id(), self.repo.revision(), Some(name), &refusal));
+                return Err(HubError::refused(
+                    self.repo.id(),
+                    self.repo.revision(),
+                    Some(name),
+                    &refusal,
+                ));
             }
             let next = header(&response, "location").and_then(|location| url.join(location).ok());
             match next.filter(|next| status.is_redirection() && next.origin() == url.origin()) {

@@ -8,9 +8,9 @@ use futures_util::StreamExt;
 use indicatif::ProgressBar;
 
 use super::cache::RepoCache;
-use super::client::{HubClient};
-use super::remote_file::{RemoteFile};
+use super::client::HubClient;
 use super::error::{HubError, HubErrorKind};
+use super::remote_file::RemoteFile;
 use super::verify::{mismatch, verify};
 
 /// Downloads files of one commit into the cache.

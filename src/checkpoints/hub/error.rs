@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-
 /// Why files of a repository could not be loaded. No message contains a token or a signed URL.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]

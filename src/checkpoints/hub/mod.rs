@@ -17,13 +17,13 @@
 //!
 //! `hf-hub` streams the bytes. Its own cache is not used: it neither verifies hashes nor resumes over HTTP.
 
-mod remote_file;
 mod cache;
 mod client;
 mod download;
 mod downloads;
 mod error;
 mod id;
+mod remote_file;
 mod settings;
 mod snapshot;
 mod verify;

@@ -38,22 +38,4 @@ impl Checksum {
             Self::Sha256(hex) | Self::GitBlob(hex) => hex,
         }
     }
-
-    /// The hash of the same kind of a file.
-    fn of_file(&self, path: &Path) -> io::Result<String> {
-        let mut file = File::open(path)?;
-        match self {
-            Self::Sha256(_) => {
-                let mut hash = Sha256::new();
-                io::copy(&mut file, &mut hash)?;
-                Ok(format!("{:x}", hash.finalize()))
-            }
-            Self::GitBlob(_) => {
-                let size = file.metadata()?.len();
-                let mut hash = Sha1::new().chain_update(format!("blob {size}\0"));
-                io::copy(&mut file, &mut hash)?;
-                Ok(format!("{:x}", hash.finalize()))
-            }
-        }
-    }
 }

@@ -7,12 +7,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use super::cache::{RepoCache, is_inside};
-use super::client::{HubClient};
-use super::remote_file::{RemoteFile};
+use super::client::HubClient;
 use super::download::Download;
 use super::error::HubError;
 use super::error::HubErrorKind::{MissingFile, Unavailable, Unreachable};
 use super::id::is_commit;
+use super::remote_file::RemoteFile;
 use super::{HubSettings, RepoRef};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::support::terminal::progress::say;

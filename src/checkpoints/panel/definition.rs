@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use acem3_experts::TextTokenizer;
-use acem3_experts::prompt::{Detail, Layout, Rubric};
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context, Result};
 
 use super::files::PanelFiles;

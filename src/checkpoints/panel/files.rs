@@ -1,5 +1,6 @@
 //! Where a panel's files are: in a folder, or in this program.
 
+use crate::checkpoints::published::config_json::CONFIG_FILE;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -11,7 +12,6 @@ use super::spec::PANEL_FILE;
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::published::config_json::is_gguf;
-
 
 /// The embedded panel, file by file.
 const EMBEDDED: &[(&str, &[u8])] = &[

@@ -10,8 +10,8 @@ use candle::{DType, Tensor};
 
 use super::files::PanelFiles;
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::definition::{PanelDefinition};
-use crate::checkpoints::panel::prompt_config::{MEMBERS};
+use crate::checkpoints::panel::definition::PanelDefinition;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;

@@ -3,7 +3,6 @@
 use super::vision_part::VisionPart;
 use acem3_experts::decoder::DecoderConfig;
 use acem3_projector::ProjectorKind;
-use acem3_vision::published::Network;
 use acem3_vision::{SelectFeature, Selection};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};

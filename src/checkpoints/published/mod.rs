@@ -2,32 +2,31 @@
 //!
 //! Names and settings of the different layouts are turned here into those that the crates know.
 
-mod vision_part;
-mod source;
-pub(crate) mod config_json;
 mod config;
 pub(crate) mod config_fields;
+pub(crate) mod config_json;
 mod decoder;
 mod gguf;
 mod sentencepiece;
 mod shards;
+mod source;
 mod tensor_names;
 mod tokenizer;
 mod tower;
 mod vision;
+mod vision_part;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use acem3_experts::prompt::Dialogue;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::published::config_json::CONFIG_FILE;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
@@ -111,4 +110,3 @@ pub(crate) fn checkpoint(
     }
     Ok(weights)
 }
-

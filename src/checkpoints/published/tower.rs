@@ -8,9 +8,9 @@ use acem3_vision::published::{Network, called};
 use acem3_vision::{Layout, Renaming};
 use anyhow::{Context, Result, bail};
 
-use super::vision_part::VisionPart;
 use super::config_json::CONFIG_FILE;
 use super::source::CheckpointSource;
+use super::vision_part::VisionPart;
 use super::{shards, vision};
 use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::panel::member::VisionSetup;

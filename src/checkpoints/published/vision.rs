@@ -8,8 +8,8 @@ use acem3_vision::{AnyRes, ImageProcessor, Layout, Published};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::vision_part::VisionPart;
 use super::config_json::{CONFIG_FILE, json as read};
+use super::vision_part::VisionPart;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
 /// The files that say how images are prepared, the older first.

@@ -200,9 +200,7 @@ pub const RULES: &[Rule] = &[
 impl Defect {
     /// Its row of the table.
     pub fn rule(self) -> Option<&'static Rule> {
-        RULES
-            .iter()
-            .find(|rule| rule.defect == self)
+        RULES.iter().find(|rule| rule.defect == self)
     }
 
     /// The name in `meta`.

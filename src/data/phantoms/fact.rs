@@ -1,7 +1,7 @@
 //! One thing that can be said of a scene, in words.
 
-use super::scene::{Scene};
 use super::lesion::{LesionSide, LesionSize, LesionTone, PhantomKind};
+use super::scene::Scene;
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// What a question can ask about.

@@ -1,7 +1,7 @@
 //! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
 
+use super::body_frame::BodyFrame;
 use super::lesion::{Lesion, LesionSide, LesionSize, PhantomKind};
-use super::body_frame::{BodyFrame};
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// Layouts that are tried before the fixed one is taken.
@@ -135,4 +135,3 @@ fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
         })
         .collect()
 }
-

@@ -5,14 +5,13 @@
 //! rule, a judge that does not look at the image is found out. Everything is a pure function of
 //! a seed and an index, with the same bytes on every platform.
 
-mod scene_facts;
-pub mod lesion;
 pub(crate) mod body_frame;
 pub mod case_folder;
 mod claim;
 pub mod defect_table;
 mod draw;
 mod fact;
+pub mod lesion;
 mod lesion_layout;
 mod question;
 mod random_choice;
@@ -20,15 +19,16 @@ mod response;
 pub mod response_writer;
 pub mod rules;
 mod scene;
+mod scene_facts;
 
 pub use crate::data::phantoms::response_writer::{ExactRating, WrittenResponse};
 pub use claim::Claim;
 pub use draw::draw;
 pub use fact::{Concern, Fact};
+pub use lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 pub use question::{Question, QuestionKind};
 pub use rules::Defect;
 pub use scene::{Attributes, SIDE, Scene, scene};
-pub use lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 
 use image::RgbImage;
 use rand_chacha::ChaCha8Rng;

@@ -1,8 +1,8 @@
 //! The questions that can be asked about a scene, and their right answers.
 
 use super::fact::{Concern, Fact};
-use super::scene::{Scene};
-use super::lesion::{PhantomKind};
+use super::lesion::PhantomKind;
+use super::scene::Scene;
 use crate::data::phantoms::random_choice::RandomChoice;
 
 /// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.

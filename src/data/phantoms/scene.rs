@@ -1,5 +1,7 @@
 //! What a phantom shows: the kind of image and its lesions, before a pixel is drawn.
 
+use super::body_frame::BodyFrame;
+use super::lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 use crate::data::phantoms::lesion_layout;
 use crate::data::phantoms::random_choice::{RandomChoice, dice};
 

@@ -1,7 +1,7 @@
 //! Every question about a phantom scene, with its answer.
 
 use super::claim;
-use super::fact::Concern;
+use super::fact::Fact;
 use super::question::{Question, QuestionKind, number, phrasings, proposal_texts, proposals};
 use super::scene::Scene;
 

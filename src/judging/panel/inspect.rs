@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::definition::{PanelDefinition};
-use crate::checkpoints::panel::prompt_config::{MEMBERS};
+use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::member::{Member, VisionSetup};
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::store::tensor_store::TensorIdentity;
 use crate::judging::panel::trunk_group::{TrunkGroup, together, trunk_layers};
 use crate::judging::provenance::judge_digest;

@@ -7,9 +7,9 @@ use crate::support::device::Placement;
 use acem3_experts::generate::Settings;
 use anyhow::Result;
 
-use crate::checkpoints::panel::definition::{PanelDefinition};
-use crate::checkpoints::panel::prompt_config::{PromptConfig};
+use crate::checkpoints::panel::definition::PanelDefinition;
 use crate::checkpoints::panel::files::PanelFiles;
+use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::judging::panel::trunk_group::{TrunkGroup, together};
 
 /// A loaded panel.

@@ -8,8 +8,8 @@ use acem3_experts::prompt::{BranchPrompts, Rubric};
 use anyhow::{Context, Result};
 use candle::Device;
 
-use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::member::Member;
+use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::store::weight_files::{Checkpoint, shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::terminal::exit::with_hint;

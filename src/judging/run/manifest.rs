@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubStamp;
 use crate::data::cases::SourceKind;
-use crate::judging::run::counts::RunCounts;
 use crate::judging::judge::Judge;
 use crate::judging::provenance::{Provenance, judge_digest};
+use crate::judging::run::counts::RunCounts;
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::tally::Tally;
 use crate::support::digest::Digest;

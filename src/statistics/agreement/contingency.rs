@@ -5,7 +5,7 @@
 
 use super::levels::levels;
 use super::ratings::RatingMatrix;
-use crate::statistics::undefined::{Defined, Undefined, at_least};
+use crate::statistics::undefined::{Defined, at_least};
 
 /// The distinct pairs of values of two raters, and the pair of each case.
 #[derive(Clone, Debug)]
@@ -132,6 +132,7 @@ impl ContingencyTable<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::undefined::Undefined;
 
     #[test]
     fn equal_pairs_are_one_cell() {

@@ -1,7 +1,6 @@
 //! Fleiss' kappa: agreement of several raters in categories.
 
 use super::levels::raters;
-use std::collections::BTreeMap;
 
 use super::ratings::RatedUnits;
 use crate::statistics::undefined::{Defined, Undefined, at_least};

@@ -1,5 +1,9 @@
 //! Distinct values of ratings, and the most frequent number of ratings.
 
+use std::collections::BTreeMap;
+
+use crate::statistics::undefined::{Defined, Undefined};
+
 /// Returns the distinct values, ascending, and the index of each value among them.
 pub(crate) fn levels(values: &[f64]) -> Defined<(Vec<f64>, Vec<u32>)> {
     if values.iter().any(|v| !v.is_finite()) {

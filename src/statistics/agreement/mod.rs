@@ -1,6 +1,5 @@
 //! Statistics of agreement between raters.
 
-mod levels;
 pub mod accuracy;
 pub(crate) mod alpha;
 pub(crate) mod contingency;
@@ -8,5 +7,6 @@ pub(crate) mod correlation;
 pub(crate) mod fleiss;
 pub(crate) mod icc;
 pub(crate) mod kappa;
+mod levels;
 pub(crate) mod ratings;
 pub(crate) mod score_error;

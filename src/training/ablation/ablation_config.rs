@@ -1,5 +1,9 @@
 //! Settings of an ablation.
 
+use candle::Device;
+
+use crate::training::measurement::MeasurementConfig;
+
 /// How much is trained and measured.
 #[derive(Clone, Debug)]
 pub struct AblationConfig {

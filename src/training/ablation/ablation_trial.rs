@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use candle::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::Downloads;

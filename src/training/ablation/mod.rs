@@ -6,7 +6,7 @@ mod ablation_table;
 mod ablation_trial;
 mod study;
 
+pub use crate::training::ablation::ablation_config::AblationConfig;
 pub use crate::training::ablation::ablation_table::{AblationRow, AblationTable, SeedStatistic};
-pub use crate::training::ablation::ablation_trial::{run};
-pub use crate::training::ablation::ablation_config::{AblationConfig};
+pub use crate::training::ablation::ablation_trial::run;
 pub use crate::training::ablation::study::{AblationStudy, Variant};

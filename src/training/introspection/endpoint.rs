@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::data::images::png;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
-use crate::training::introspection::misjudged_pair::MisjudgedPair;
 use crate::training::introspection::chat_client::ChatClient;
+use crate::training::introspection::misjudged_pair::MisjudgedPair;
 use crate::training::preferences::prompt_text;
 
 /// A model that evaluates pairs when asked.

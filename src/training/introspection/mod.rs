@@ -4,13 +4,13 @@
 //! A suggestion is taken where its order of the two responses is that which people gave; what nobody could suggest
 //! is left to a person. Everything of a round is kept, and what was done is not done again.
 
-mod misjudged_pair;
 mod advice_log;
 mod adviser;
 mod chat_client;
 mod completion;
 mod data;
 mod endpoint;
+mod misjudged_pair;
 mod requests;
 mod review;
 mod round_judging;

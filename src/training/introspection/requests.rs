@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::training::introspection::advice_log::{Advice, AdviceLog};
-use crate::training::introspection::adviser::{Adviser};
-use crate::training::introspection::misjudged_pair::{MisjudgedPair};
+use crate::training::introspection::adviser::Adviser;
+use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
 /// Asks about those of which nothing is known yet, as often as it is worth.
 pub(super) fn ask(

@@ -13,7 +13,6 @@ pub use report::{MeasurementReport, SetResults};
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use acem3_conclusion::{Verdict, compare};

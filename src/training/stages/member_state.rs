@@ -7,8 +7,8 @@ use acem3_experts::train::{Parameters, load_checkpoint};
 use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::config::stage_config::{StageConfig, StageLearner};
 
 /// A member between two stages.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::EngineFailure;
 use crate::training::config::reward_token::REWARD_TOKENS;
 use crate::training::config::stage_kind::StageKind;

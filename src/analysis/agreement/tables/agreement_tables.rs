@@ -89,7 +89,7 @@ fn full_table(section: &TargetAgreement) -> TableSection {
                 .to_owned(),
         );
     }
-    notes.extend(undefined_reasons(statistics, has_ceiling).undefined_notes());
+    notes.extend(undefined_notes(statistics, has_ceiling));
     if statistics
         .iter()
         .any(AgreementStatistic::uses_wilson_interval)

@@ -1,12 +1,12 @@
 //! Results of an audit: estimates, measures, findings, thresholds and trials, as they are written to JSON.
 
-mod threshold_result;
 mod audit_result;
 mod estimate;
 mod finding;
 mod measure;
 pub(crate) mod measure_names;
 mod threshold;
+mod threshold_result;
 mod trial;
 mod unit;
 
@@ -15,7 +15,7 @@ pub use estimate::{AuditEstimate, IntervalPosition};
 pub use finding::{Finding, FindingOutcome};
 pub use measure::AuditMeasure;
 pub use threshold::{Threshold, ThresholdKind};
-pub use threshold_result::{ThresholdResult};
+pub use threshold_result::ThresholdResult;
 pub use trial::{AuditTrial, VerdictScores};
 pub use unit::MeasureUnit;
 

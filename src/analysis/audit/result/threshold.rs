@@ -1,7 +1,6 @@
 //! Thresholds: the largest or smallest value of a measure that passes.
 
 use super::threshold_result::ThresholdResult;
-use serde::{Deserialize, Serialize};
 
 use super::audit_result::AuditResult;
 use super::estimate::AuditEstimate;

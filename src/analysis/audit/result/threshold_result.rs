@@ -1,5 +1,7 @@
 //! The result of a threshold check.
 
+use serde::{Deserialize, Serialize};
+
 /// Result of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdResult {

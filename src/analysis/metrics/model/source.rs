@@ -57,7 +57,7 @@ impl ModelSource {
     /// Its configuration.
     pub(super) fn config<T>(&self, parse: impl Fn(Map<String, Value>) -> Result<T>) -> Result<T> {
         let path = self.folder.join(CONFIG);
-        let read = published::json(&path).and_then(parse);
+        let read = published::config_json::json(&path).and_then(parse);
         read.with_context(|| path.display().to_string())
     }
 

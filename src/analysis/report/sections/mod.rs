@@ -1,14 +1,13 @@
 //! The sections of the report: text, tables and charts.
 
-mod each_judge;
 mod bias;
+mod each_judge;
 mod label_agreement;
 mod models;
 mod summary;
 
 use super::browser::CaseBrowser;
-use super::section::{ReportSection, SectionBlock};
-use crate::analysis::report::judge_report::JudgeReport;
+use super::section::ReportSection;
 use crate::analysis::report::report_data::ReportData;
 use crate::support::tables::{Table, TableSection};
 use crate::support::terminal::number::group_thousands;

@@ -1,7 +1,7 @@
 //! The colour kind: pink tissue with many small nuclei, none of them inside a lesion.
 
-use super::texture::{Noise, Texture};
 use super::canvas::{Canvas, N, ramp};
+use super::texture::{Noise, Texture};
 use crate::data::phantoms::scene::Scene;
 
 /// Eosin pinks between which the tissue varies.

@@ -11,7 +11,8 @@ mod texture;
 use canvas::{Canvas, N, ramp};
 use image::RgbImage;
 
-use super::scene::{Lesion, LesionTone, PhantomKind, SIDE, Scene};
+use super::lesion::{Lesion, LesionTone, PhantomKind};
+use super::scene::{SIDE, Scene};
 use texture::{Noise, Texture};
 
 /// Draws a scene as a 128×128 image.
@@ -87,4 +88,3 @@ fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     }
     RgbImage::from_raw(SIDE, SIDE, bytes).unwrap_or_else(|| RgbImage::new(SIDE, SIDE))
 }
-

@@ -1,7 +1,7 @@
 //! The three grey kinds: CT, MRI and radiograph, without lesions.
 
-use super::texture::{Noise, Texture};
 use super::canvas::{Canvas, N, ramp};
+use super::texture::{Noise, Texture};
 use crate::data::phantoms::body_frame::BodyFrame;
 
 /// Fills a canvas from a grey value per pixel.

@@ -7,8 +7,8 @@ use anyhow::Result;
 use candle::{Device, Tensor};
 
 use crate::checkpoints::hub::Downloads;
-use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::checkpoints::panel::spec::PanelSpec;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::stages::member_state::is_equal;

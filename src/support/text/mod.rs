@@ -1,5 +1,7 @@
 //! Text for terminals and Markdown: counts with their noun, and untrusted text on one line.
 
+pub(crate) mod escape;
+
 /// A count with its noun.
 pub fn plural(n: u64, noun: &str) -> String {
     if n == 1 {
