@@ -200,7 +200,7 @@ fn faults_name_the_file_and_the_line() {
         "question,mark\n1,2\n",
         &["no column `case`", "question, mark"],
     );
-    fault("case,model\nc1,alpha\n", &["no column of ratings"]);
+    fault("case,model\nc1,alpha\n", &["no rating column"]);
     fault(
         "case,model,score\nc1,alpha,4\nc2,alpha,good\n",
         &["line 3", "`good`"],
@@ -224,9 +224,9 @@ fn faults_name_the_file_and_the_line() {
     );
     fault(
         "case,preference\nc1,gamma\n",
-        &["line 2", "`gamma` cannot be told"],
+        &["line 2", "unknown preference `gamma`"],
     );
-    fault("case,model,score\nc1,alpha,\n", &["no label in it"]);
+    fault("case,model,score\nc1,alpha,\n", &["no labels found"]);
     let none = folder.run(&["agree", "elsewhere"]);
     assert!(
         none.code == 2 && none.err.contains("hint: expected the folder"),

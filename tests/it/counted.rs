@@ -170,6 +170,6 @@ fn an_empty_table_and_a_slip_are_told_by_what_they_are() {
         "case,model,score\nc0,alpha,5\nc0,beta,1\nc1,alpha,55\nc1,beta,2\n",
     );
     let said = folder.run(&["agree", "out", "--labels", "labels.csv"]);
-    let slip = "1 of 4 scores are not from 0 to 5 as the judge's are, first 55 in line 4";
+    let slip = "1 of 4 scores are outside the judge's range 0 to 5, first 55 in line 4";
     assert!(said.err.contains(slip), "{}", said.err);
 }

@@ -1,14 +1,14 @@
-//! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
+//! Positions of the lesions of a scene: in the tissue, on the given side, at a distance from each other.
 
 use super::scene::{BodyFrame, Lesion, LesionSide, LesionSize, PhantomKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 
-/// Layouts that are tried before the fixed one is taken.
+/// Number of random layouts to try before using the fixed layout.
 const LAYOUTS: usize = 80;
-/// Spots that are tried for one lesion of a layout.
+/// Number of positions to try for one lesion of a layout.
 const SPOTS: usize = 40;
 
-/// What is to be placed, and in which body.
+/// Lesions to place, and the body that contains them.
 pub(crate) struct LesionLayout {
     pub(crate) kind: PhantomKind,
     pub(crate) frame: BodyFrame,
@@ -17,7 +17,7 @@ pub(crate) struct LesionLayout {
     pub(crate) size: LesionSize,
 }
 
-/// The lesions of a scene with at least one.
+/// Places the lesions of a scene that has at least one.
 pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
     let halves = halves(plan, rng);
     let shapes: Vec<(f32, f32)> = halves.iter().map(|_| shape(plan.size, rng)).collect();
@@ -29,7 +29,7 @@ pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<L
     column(&halves, &shapes)
 }
 
-/// Which half each lesion lies in; true is left.
+/// Chooses the half of each lesion; true is left.
 fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
     let odd = rng.chance(0.5);
     (0..plan.count)
@@ -56,7 +56,7 @@ fn layout(
     rng: &mut impl RandomChoice,
 ) -> Option<Vec<Lesion>> {
     let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
-    // Free pixels between two lesions; three large ones must still fit into one lung.
+    // Minimum distance between two lesions in pixels; three large lesions must fit into one lung.
     let gap = if plan.size == LesionSize::Small {
         9.0
     } else {
@@ -84,7 +84,7 @@ fn layout(
     Some(placed)
 }
 
-/// Whether the lesion lies in tissue, clear of the midline and of the edge.
+/// Returns true if the lesion is in tissue, away from the midline and the edge.
 fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
     let outer = lesion.radius * 1.1;
     let midline = match plan.kind {
@@ -118,7 +118,7 @@ fn within((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
     (u / a) * (u / a) + (v / b) * (v / b) <= 1.0
 }
 
-/// The layout that fits every body: one column in each half.
+/// Returns the fixed layout, which fits every body: one column in each half.
 fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
     let rows = [64.0, 37.0, 91.0];
     let places = halves.iter().zip(shapes).zip(rows);
@@ -135,7 +135,7 @@ fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
         .collect()
 }
 
-/// The two lungs of a radiograph, in pixels of the body's own axes.
+/// The two lungs of a radiograph, in pixels along the body axes.
 pub(crate) struct Lung {
     /// Distance of a lung's centre from the midline.
     pub(crate) offset: f32,
@@ -144,14 +144,14 @@ pub(crate) struct Lung {
 }
 
 impl BodyFrame {
-    /// A pixel in the body's own axes (pixels from its centre, turned upright).
+    /// Converts image coordinates to body coordinates (pixels from the body's centre, rotation removed).
     pub(crate) fn inside(&self, x: f32, y: f32) -> (f32, f32) {
         let (dx, dy) = (x - self.centre.0, y - self.centre.1);
         let (c, s) = self.turn;
         (dx * c + dy * s, dy * c - dx * s)
     }
 
-    /// The lungs of a radiograph with this frame.
+    /// Returns the lungs of a radiograph with this frame.
     pub(crate) fn lung(&self) -> Lung {
         Lung {
             offset: self.axes.0 * 0.49,

@@ -1,29 +1,29 @@
-//! What a phantom shows: the kind of image and its lesions, before a pixel is drawn.
+//! Scene of a phantom: image modality, lesions and geometry.
 
 use crate::data::phantoms::lesion_layout;
 use crate::data::phantoms::random_choice::{RandomChoice, dice};
 
-/// The side of a phantom image in pixels.
+/// Side length of a phantom image in pixels.
 pub const SIDE: u32 = 128;
 
-/// The kind of image a phantom imitates.
+/// Image modality that a phantom imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhantomKind {
     /// An axial slice: a bright ring around grey tissue.
     Ct,
     /// A brain-like slice with ventricles on a dark ground.
     Mri,
-    /// Two dark lungs beside a bright mediastinum.
+    /// Two dark lungs on both sides of a bright mediastinum.
     Radiograph,
     /// Pink tissue with many small nuclei.
     Histology,
 }
 
 impl PhantomKind {
-    /// The four kinds, in the order of their class numbers.
+    /// All modalities, in the order of their class indices.
     pub const ALL: [Self; 4] = [Self::Ct, Self::Mri, Self::Radiograph, Self::Histology];
 
-    /// The name in `meta` and in messages.
+    /// Returns the name in `meta` and in messages.
     pub fn key(self) -> &'static str {
         match self {
             Self::Ct => "ct",
@@ -34,19 +34,19 @@ impl PhantomKind {
     }
 }
 
-/// Where the lesions of a scene lie, as seen in the image (left is the image's left).
+/// Side of the lesions in the image (left is the left of the image).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionSide {
     /// All in the left half.
     Left,
     /// All in the right half.
     Right,
-    /// At least one in either half.
+    /// At least one in each half.
     Both,
 }
 
 impl LesionSide {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -56,7 +56,7 @@ impl LesionSide {
     }
 }
 
-/// The size shared by the lesions of a scene.
+/// Size of all lesions of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionSize {
     /// A radius of 4 to 5 pixels.
@@ -66,7 +66,7 @@ pub enum LesionSize {
 }
 
 impl LesionSize {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -75,7 +75,7 @@ impl LesionSize {
     }
 }
 
-/// The tone shared by the lesions of a scene, against the tissue around them.
+/// Tone of all lesions of a scene relative to the surrounding tissue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LesionTone {
     /// Brighter than the tissue.
@@ -85,7 +85,7 @@ pub enum LesionTone {
 }
 
 impl LesionTone {
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Bright => "bright",
@@ -94,20 +94,20 @@ impl LesionTone {
     }
 }
 
-/// One lesion, in pixels of the image.
+/// A lesion, in image pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lesion {
-    /// Centre, from the left edge.
+    /// Horizontal position of the centre, from the left edge.
     pub x: f32,
-    /// Centre, from the upper edge.
+    /// Vertical position of the centre, from the upper edge.
     pub y: f32,
     /// Mean radius.
     pub radius: f32,
-    /// Horizontal against vertical half-axis, near 1.
+    /// Ratio of horizontal to vertical half-axis, near 1.
     pub stretch: f32,
 }
 
-/// Geometry and exposure of the body that is drawn.
+/// Geometry and exposure of the body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BodyFrame {
     /// Centre of the body in pixels.
@@ -116,36 +116,36 @@ pub(crate) struct BodyFrame {
     pub(crate) axes: (f32, f32),
     /// Cosine and sine of the rotation.
     pub(crate) turn: (f32, f32),
-    /// Factor on every grey value.
+    /// Factor of all grey values.
     pub(crate) gain: f32,
-    /// Added to every grey value.
+    /// Offset of all grey values.
     pub(crate) lift: f32,
     /// Seed of texture and noise.
     pub(crate) grain: u64,
 }
 
-/// Everything that is true of a phantom image.
+/// Content of a phantom image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// The kind of image.
+    /// Image modality.
     pub kind: PhantomKind,
-    /// None to three lesions, apart from each other.
+    /// Zero to three lesions that do not overlap.
     pub lesions: Vec<Lesion>,
-    /// Where they lie; `None` without lesions.
+    /// Side of the lesions; `None` without lesions.
     pub side: Option<LesionSide>,
-    /// Their size; `None` without lesions.
+    /// Size of the lesions; `None` without lesions.
     pub size: Option<LesionSize>,
-    /// Their tone; `None` without lesions.
+    /// Tone of the lesions; `None` without lesions.
     pub tone: Option<LesionTone>,
     pub(crate) frame: BodyFrame,
 }
 
-/// A scene as class numbers, for training an image encoder.
+/// A scene as class indices, for training an image encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attributes {
-    /// The place in [`Kind::ALL`].
+    /// Index in [`PhantomKind::ALL`].
     pub kind: usize,
-    /// The number of lesions.
+    /// Number of lesions.
     pub count: usize,
     /// 0 without lesions, 1 left, 2 right, 3 both.
     pub side: usize,
@@ -166,7 +166,7 @@ impl Attributes {
     pub const SIZES: usize = 3;
     /// Number of classes of `tone`.
     pub const TONES: usize = 3;
-    /// Numbers of classes in the order of [`Attributes::classes`].
+    /// Numbers of classes, in the order of [`Attributes::classes`].
     pub const CLASSES: [usize; 5] = [
         Self::KINDS,
         Self::COUNTS,
@@ -175,20 +175,20 @@ impl Attributes {
         Self::TONES,
     ];
 
-    /// The five class numbers: kind, count, side, size, tone.
+    /// Returns the five class indices: kind, count, side, size, tone.
     pub fn classes(&self) -> [usize; 5] {
         [self.kind, self.count, self.side, self.size, self.tone]
     }
 }
 
 impl Scene {
-    /// The number of lesions, 0 to 3.
+    /// Returns the number of lesions, 0 to 3.
     pub fn count(&self) -> usize {
         self.lesions.len()
     }
 
-    /// Where the lesions are, in a grid of `n·n` patches, row by row: 0 nothing, 1 part of a lesion,
-    /// 2 the middle of one.
+    /// Returns the lesion map of an `n·n` patch grid, row by row: 0 no lesion, 1 part of a lesion,
+    /// 2 centre of a lesion.
     pub fn marks(&self, n: usize) -> Vec<usize> {
         let step = SIDE as f32 / n as f32;
         let mark = |row: usize, column: usize| {
@@ -198,7 +198,7 @@ impl Scene {
                 let dy = lesion.y - lesion.y.clamp(top, top + step);
                 match dx * dx + dy * dy {
                     0.0 => 2,
-                    // A rim of less than a third is not seen in the patch.
+                    // A rim narrower than about a third of the radius does not count.
                     d if d.sqrt() < lesion.radius * 0.7 => 1,
                     _ => 0,
                 }
@@ -208,7 +208,7 @@ impl Scene {
         (0..n * n).map(|i| mark(i / n, i % n)).collect()
     }
 
-    /// The scene as class numbers.
+    /// Returns the scene as class indices.
     pub fn attributes(&self) -> Attributes {
         Attributes {
             kind: PhantomKind::ALL
@@ -231,7 +231,7 @@ impl Scene {
     }
 }
 
-/// The scene of phantom `index` of a seed: a pure function of the two.
+/// Generates the scene of phantom `index` of a seed.
 pub fn scene(seed: u64, index: u64) -> Scene {
     let mut rng = dice(seed, index, u64::from_le_bytes(*b"scene\0\0\0"));
     let kind = rng.pick(&PhantomKind::ALL).unwrap_or(PhantomKind::Ct);
@@ -293,7 +293,7 @@ fn frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
         PhantomKind::Radiograph => ((rng.between(58.0, 63.0), rng.between(56.0, 62.0)), 0.03),
         PhantomKind::Histology => ((64.0, 64.0), 0.5),
     };
-    // The rational circle needs no sine, whose last digit depends on the platform.
+    // A rational parametrisation of the circle avoids `sin`, whose last digit depends on the platform.
     let t = rng.between(-tilt, tilt);
     let norm = 1.0 + t * t;
     let wander = 2.5;

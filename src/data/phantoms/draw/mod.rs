@@ -1,7 +1,7 @@
-//! Drawing a scene: tissue by kind, then its lesions, then exposure and noise.
+//! Draws a scene: tissue of the modality, lesions, exposure and noise.
 //!
-//! Only additions, multiplications, divisions and square roots are used, which round alike on
-//! every platform: equal scenes give equal bytes.
+//! The code uses only additions, multiplications, divisions and square roots. They round equally on
+//! every platform, so equal scenes give equal bytes.
 
 mod histology;
 mod slice;
@@ -12,7 +12,7 @@ use image::RgbImage;
 use super::scene::{Lesion, LesionTone, PhantomKind, SIDE, Scene};
 use texture::{Noise, Texture};
 
-/// Pixels in a row, as an index.
+/// Pixels per row, as an index.
 const N: usize = SIDE as usize;
 
 /// Colours before exposure, 0 to 255.
@@ -35,7 +35,7 @@ pub fn draw(scene: &Scene) -> RgbImage {
     expose(scene, &canvas, &mut noise)
 }
 
-/// The colour of one lesion.
+/// Returns the colour of a lesion.
 fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
     let bright = scene.tone == Some(LesionTone::Bright);
     if scene.kind == PhantomKind::Histology {
@@ -50,7 +50,7 @@ fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
     [grey; 3]
 }
 
-/// Lays one lesion over the tissue, with a soft and slightly uneven edge.
+/// Draws a lesion over the tissue, with a soft and slightly uneven edge.
 fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture) {
     let root = lesion.stretch.sqrt();
     let (a, b) = (lesion.radius * root, lesion.radius / root);
@@ -76,7 +76,7 @@ fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture)
 fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     let (gain, lift) = (scene.frame.gain, scene.frame.lift);
     let colour = scene.kind == PhantomKind::Histology;
-    // Colour slides are lit evenly and are less noisy than grey images.
+    // Colour slides have even lighting and less noise than grey images.
     let (gain, lift, grain) = if colour {
         (1.0, lift * 0.7, 5.0)
     } else {
@@ -92,7 +92,7 @@ fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     RgbImage::from_raw(SIDE, SIDE, bytes).unwrap_or_else(|| RgbImage::new(SIDE, SIDE))
 }
 
-/// 0 below zero, 1 above `width`, a straight line between.
+/// Returns 0 below zero, 1 above `width`, and interpolates linearly between.
 fn ramp(value: f32, width: f32) -> f32 {
     (value / width).clamp(0.0, 1.0)
 }
