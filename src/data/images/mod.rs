@@ -180,7 +180,8 @@ impl ImageReader {
             io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             io::ErrorKind::InvalidInput => error.to_string(),
             io::ErrorKind::IsADirectory => {
-                "expected an image file, found a folder\nhint: set `image` to one file per case".to_owned()
+                "expected an image file, found a folder\nhint: set `image` to one file per case"
+                    .to_owned()
             }
             _ => format!("cannot be read: {error}"),
         };

@@ -80,9 +80,7 @@ impl LabelEntry {
     pub(super) fn stretch(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
         if let LabelValue::Score { value, .. } = &mut self.what {
             if !(low..=high).contains(value) {
-                return Err(format!(
-                    "score {value} is outside --scale {low},{high}"
-                ));
+                return Err(format!("score {value} is outside --scale {low},{high}"));
             }
             *value = (*value - low) / (high - low) * 5.0;
         }
@@ -117,7 +115,9 @@ impl LabelRow {
             cell(&LabelColumn::PairModel(1)),
         ) {
             (Some(a), Some(b)) if a == b => {
-                return Err(format!("both models are `{a}`, expected two different models"));
+                return Err(format!(
+                    "both models are `{a}`, expected two different models"
+                ));
             }
             (Some(a), Some(b)) => Some([a, b]),
             (None, None) => None,

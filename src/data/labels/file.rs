@@ -249,7 +249,10 @@ fn of_object(
             other => id_text(other)
                 .or_else(|| other.as_str().map(str::to_owned))
                 .ok_or_else(|| {
-                    format!("`{name}`: expected a number or a string, found {}", kind(other))
+                    format!(
+                        "`{name}`: expected a number or a string, found {}",
+                        kind(other)
+                    )
                 })?,
         };
         cells.push((column, name, text));
