@@ -1,10 +1,10 @@
-//! Pairs without a verdict: one definition of coverage in every output, and what the missing could change.
+//! Pairs without a verdict: one definition of coverage in every output, and bounds for missing verdicts.
 
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case};
 
-/// Eight labelled pairs, of which two have no verdict.
+/// Eight labelled pairs; two have no verdict.
 fn judged() -> Folder {
     let folder = Folder::of(8);
     let mut cases: Vec<Value> = (0..8).map(case).collect();
@@ -23,7 +23,7 @@ fn told(folder: &Folder, command: &[&str], format: &str) -> String {
 }
 
 #[test]
-fn what_is_missing_is_bounded_by_all_wrong_and_all_right() {
+fn missing_verdicts_bound_the_statistics() {
     let folder = judged();
     let right = folder
         .records("out")
@@ -60,7 +60,7 @@ fn what_is_missing_is_bounded_by_all_wrong_and_all_right() {
 }
 
 #[test]
-fn coverage_is_told_in_the_same_words_everywhere() {
+fn coverage_text_is_equal_in_all_outputs() {
     let folder = judged();
     let words = "6 of 8 labelled pairs";
     for format in ["text", "markdown"] {
@@ -78,7 +78,7 @@ fn coverage_is_told_in_the_same_words_everywhere() {
     }
     for format in ["markdown", "html"] {
         let report = told(&folder, &["report", "out"], format);
-        // A page keeps numbers together with what they count.
+        // HTML joins a number and its unit with a no-break space.
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(words), "{format}");
         assert!(
