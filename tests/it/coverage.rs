@@ -78,7 +78,7 @@ fn coverage_text_is_equal_in_all_outputs() {
     }
     for format in ["markdown", "html"] {
         let report = told(&folder, &["report", "out"], format);
-        // HTML joins a number and its unit with a no-break space.
+        // The report joins a number and its unit with a no-break space.
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(words), "{format}");
         assert!(

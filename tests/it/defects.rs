@@ -84,7 +84,10 @@ const DEFECTS: [(&str, &[&str]); 18] = [
             "too_many_unscored_is_exit_code_3",
         ],
     ),
-    ("result files contain the images", &["records_hold_no_pixels"]),
+    (
+        "result files contain the images",
+        &["records_hold_no_pixels"],
+    ),
     (
         "a truncated verdict is scored",
         &[

@@ -93,7 +93,7 @@ fn missing_frames_and_windows_are_rejected() {
 fn stream_deeper_than_its_samples_is_rejected() {
     let deep = object("jpeg2000.dcm");
     assert!(see(&deep, &View::default()).is_ok());
-    // Set bits allocated, bits stored and high bit for 16 bits; the stream stays unchanged.
+    // Change bits allocated, bits stored and high bit from 16 to 8 bits; the encoded stream keeps 16 bits.
     let mut shallow = deep;
     for (element, from, to) in [(0, 16, 8), (1, 16, 8), (2, 15, 7)] {
         let mut wanted = vec![0x28, 0, element, 1, b'U', b'S', 2, 0, from, 0];
