@@ -30,7 +30,7 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
 
 #[expect(
     clippy::print_stderr,
-    reason = "what axe found, and why a test is passed over, are said"
+    reason = "prints axe violations and the reason for skipped tests"
 )]
 fn check(folder: &Folder, page: &str, expected: &serde_json::Value) {
     let Some((modules, chromium)) = browser() else {

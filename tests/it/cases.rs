@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use acem3::data::cases::{Case, ImageSource, InputProblem, Lang, SourceKind, SourceOptions, open};
 
 /// Returns the folder of the public data sets, if available.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+#[expect(clippy::print_stderr, reason = "prints the reason for skipped tests")]
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/data")
@@ -14,7 +14,7 @@ pub(crate) fn data(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {} is not here", path.display());
+    eprintln!("skipped: {} does not exist", path.display());
     None
 }
 

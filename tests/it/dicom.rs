@@ -236,7 +236,7 @@ fn records_of_dicom_cases_name_no_patient() {
 #[test]
 #[expect(
     clippy::print_stderr,
-    reason = "a skipped test says so, and what was refused"
+    reason = "prints rejected objects and the reason for skipped tests"
 )]
 fn dicom_folder_matches_pydicom() {
     let (folder, python) = (

@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::collections::HashMap;

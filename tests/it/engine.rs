@@ -68,13 +68,13 @@ fn evicted_prefixes_are_recomputed_exactly() {
     let first = written(&engine, &batch(0), &mut prefixes);
     let computed = prefixes.counts().0;
     assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
-    assert_eq!(prefixes.counts().0, computed, "nothing was forgotten yet");
+    assert_eq!(prefixes.counts().0, computed, "no prefix is evicted yet");
     for i in 1..6 {
         written(&engine, &batch(i), &mut prefixes);
     }
     let computed = prefixes.counts().0;
     assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
-    assert!(prefixes.counts().0 > computed, "nothing was forgotten");
+    assert!(prefixes.counts().0 > computed, "no prefix was evicted");
 }
 
 #[test]

@@ -180,16 +180,19 @@ fn hub_errors_are_distinguished() {
         );
     }
     let imitation = Imitation::good(&[("config.json", CONFIG), ("a.bin", b"x")]);
-    let mut nobody = settings(imitation.hub.url(), dir.path());
-    nobody.token = None;
-    let error = fetch(&nobody, "owner/other").unwrap_err();
+    let mut anonymous = settings(imitation.hub.url(), dir.path());
+    anonymous.token = None;
+    let error = fetch(&anonymous, "owner/other").unwrap_err();
     assert!(
         error.to_string().contains("no token is set (401)"),
         "{error}"
     );
-    let error = fetch(&nobody, "owner/name@v9").unwrap_err();
+    let error = fetch(&anonymous, "owner/name@v9").unwrap_err();
     assert!(error.to_string().contains("no revision `v9`"), "{error}");
-    assert!(all(dir.path()).is_empty(), "a refusal leaves nothing");
+    assert!(
+        all(dir.path()).is_empty(),
+        "rejected downloads must not leave files"
+    );
 }
 
 #[test]

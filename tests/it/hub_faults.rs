@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::fs;
@@ -260,7 +260,7 @@ fn connection_without_progress_is_abandoned() {
 #[test]
 fn full_disk_is_reported_and_download_can_resume() {
     let Some(disk) = std::env::var_os("ACEM3_TEST_SMALL_DISK") else {
-        println!("passed over: ACEM3_TEST_SMALL_DISK names no folder on a small disk");
+        println!("skipped: ACEM3_TEST_SMALL_DISK is not a folder on a small disk");
         return;
     };
     let imitation = bad_content(|_, _| None);

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::fs;
@@ -188,7 +188,7 @@ fn path_traversal_is_rejected() {
 fn python() -> Option<String> {
     let named = std::env::var("ACEM3_TEST_PYTHON").ok();
     if named.is_none() {
-        println!("passed over: ACEM3_TEST_PYTHON names no Python with huggingface_hub");
+        println!("skipped: ACEM3_TEST_PYTHON is not a Python interpreter with huggingface_hub");
     }
     named
 }

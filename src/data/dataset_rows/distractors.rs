@@ -137,10 +137,10 @@ impl DistractorPool {
             *forms.entry(&item.answer).or_default() += 1;
         }
         for (key, forms) in spelt {
-            let commonest = forms
+            let most_frequent = forms
                 .into_iter()
                 .max_by_key(|&(text, count)| (count, Reverse(text)));
-            let text = commonest.map_or("", |(text, _)| text);
+            let text = most_frequent.map_or("", |(text, _)| text);
             self.spellings.insert(key, self.answers.len());
             self.answers.push(PooledAnswer {
                 text: text.to_owned(),

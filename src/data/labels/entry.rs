@@ -279,12 +279,12 @@ mod tests {
 
     #[test]
     fn invalid_rows_are_rejected_with_reason() {
-        let fault = |header: &[&str], cells: &[&str]| read(header, cells).unwrap_err();
-        assert!(fault(&["case", "model", "score"], &["1", "m", "good"]).contains("`good`"));
-        assert!(fault(&["case", "model", "score"], &["", "m", "1"]).contains("the case id"));
-        let unknown = fault(&["case", "criterion", "score"], &["1", "beauty", "1"]);
+        let error = |header: &[&str], cells: &[&str]| read(header, cells).unwrap_err();
+        assert!(error(&["case", "model", "score"], &["1", "m", "good"]).contains("`good`"));
+        assert!(error(&["case", "model", "score"], &["", "m", "1"]).contains("the case id"));
+        let unknown = error(&["case", "criterion", "score"], &["1", "beauty", "1"]);
         assert!(unknown.contains("beauty") && unknown.contains("tone_and_empathy"));
-        let pair = fault(&["case", "model_a", "score_a"], &["1", "x", "2"]);
+        let pair = error(&["case", "model_a", "score_a"], &["1", "x", "2"]);
         assert!(pair.contains("one of the two models"), "{pair}");
     }
 }

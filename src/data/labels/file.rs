@@ -90,14 +90,14 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for entry in &mut file.entries {
             entry
                 .stretch(scale)
-                .map_err(|fault| at(path, entry.line, &fault))?;
+                .map_err(|error| at(path, entry.line, &error))?;
         }
     }
     Ok(file)
 }
 
-fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
-    anyhow!("{} line {line}: {fault}", path.display())
+fn at(path: &Path, line: u64, error: &str) -> anyhow::Error {
+    anyhow!("{} line {line}: {error}", path.display())
 }
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
@@ -109,7 +109,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         .collect();
     leave_own(&mut columns, &sheet.names);
     check(&columns, &sheet.names, &options.raters)
-        .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
+        .map_err(|error| anyhow!("{}: {error}", path.display()))?;
     let mut file = LabelFile::default();
     for (column, name) in columns.iter().zip(&sheet.names) {
         if *column == LabelColumn::Other {
@@ -117,15 +117,15 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         }
     }
     for (line, row) in sheet.rows {
-        let row = row.map_err(|fault| at(path, line, &fault))?;
+        let row = row.map_err(|error| at(path, line, &error))?;
         if row.len() != columns.len() {
-            let fault = format!(
+            let error = format!(
                 "the row has {} columns, expected {}",
                 row.len(),
                 columns.len()
             );
             let hint = "quote texts that contain commas or quotes";
-            return Err(at(path, line, &format!("{fault}\nhint: {hint}")));
+            return Err(at(path, line, &format!("{error}\nhint: {hint}")));
         }
         let mut cells = RowCells::new();
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
@@ -133,7 +133,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
             cells.push((column.clone(), name, csv_formula::bare(text).to_owned()));
         }
-        let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
+        let found = entries(line, &cells).map_err(|error| at(path, line, &error))?;
         file.entries.extend(found);
     }
     Ok(file)
@@ -209,14 +209,14 @@ fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         .with_context(|| format!("labels {} cannot be opened", path.display()))?;
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
-        let text = text.map_err(|fault| at(path, line, &fault))?;
+        let text = text.map_err(|error| at(path, line, &error))?;
         let value: Value = serde_json::from_str(&text).map_err(|e| {
             let hint = "write one JSON object per line (JSONL)";
             at(path, line, &format!("broken JSON: {e}\nhint: {hint}"))
         })?;
         let Value::Object(object) = value else {
-            let fault = format!("expected an object, found {}", kind(&value));
-            return Err(at(path, line, &fault));
+            let error = format!("expected an object, found {}", kind(&value));
+            return Err(at(path, line, &error));
         };
         let found = if object.get("labels").is_some_and(Value::is_object) {
             of_case(line, object)
@@ -224,7 +224,7 @@ fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
             of_object(line, &object, options, &mut file.unused)
         };
         file.entries
-            .extend(found.map_err(|fault| at(path, line, &fault))?);
+            .extend(found.map_err(|error| at(path, line, &error))?);
     }
     Ok(file)
 }

@@ -62,7 +62,7 @@ pub(crate) fn pair(
 ) -> [WrittenResponse; 2] {
     let relation = rng.unit();
     let facts = if relation < TWINS + mix.shared {
-        let wrong = lot(rng);
+        let wrong = random_fact_errors(rng);
         let facts = claim::facts(question, scene, wrong, rng);
         [facts.clone(), facts]
     } else {
@@ -118,7 +118,7 @@ fn two_facts(
             _ => [FactErrors::None, FactErrors::All],
         }
     } else {
-        [lot(rng), lot(rng)]
+        [random_fact_errors(rng), random_fact_errors(rng)]
     };
     let [better, worse] = wrong.map(|wrong| claim::facts(question, scene, wrong, rng));
     if rng.chance(0.5) {
@@ -128,7 +128,7 @@ fn two_facts(
     }
 }
 
-fn lot(rng: &mut impl RandomChoice) -> FactErrors {
+fn random_fact_errors(rng: &mut impl RandomChoice) -> FactErrors {
     match rng.unit() {
         d if d < WRONG * 0.5 => FactErrors::Some,
         d if d < WRONG => FactErrors::All,
@@ -181,7 +181,7 @@ fn plan(
     let wrong = facts != question.truth(scene);
     let dice = rng.unit();
     // Over all responses: 35 % without a defect, 45 % with one, 20 % with two.
-    let faults = match (wrong, dice) {
+    let defect_count = match (wrong, dice) {
         (true, d) if d < 0.69 => 0,
         (false, d) if d < 0.64 => 0,
         (false, d) if d >= 0.89 => 2,
@@ -194,14 +194,14 @@ fn plan(
         defects: Vec::new(),
     };
     let mut taken: Vec<DefectChoice> = Vec::new();
-    while taken.len() < faults {
-        let pool = pool(two, wrong, faults > 1);
-        let Some(fault) = rng.pick(&pool) else { break };
-        if taken.contains(&fault) || !agrees(fault, &taken) {
+    while taken.len() < defect_count {
+        let pool = pool(two, wrong, defect_count > 1);
+        let Some(choice) = rng.pick(&pool) else { break };
+        if taken.contains(&choice) || !is_compatible(choice, &taken) {
             continue;
         }
-        taken.push(fault);
-        match fault {
+        taken.push(choice);
+        match choice {
             DefectChoice::Partly => plan.partly = true,
             DefectChoice::Family(name) => {
                 let members: Vec<Defect> = RULES
@@ -237,10 +237,11 @@ fn pool(two: bool, wrong: bool, several: bool) -> Vec<DefectChoice> {
 }
 
 /// Returns true if a defect is compatible with those already chosen.
-fn agrees(fault: DefectChoice, taken: &[DefectChoice]) -> bool {
+fn is_compatible(choice: DefectChoice, taken: &[DefectChoice]) -> bool {
     let clash = |a: &'static str, b: &'static str| {
         let pair = (DefectChoice::Family(a), DefectChoice::Family(b));
-        (fault == pair.0 && taken.contains(&pair.1)) || (fault == pair.1 && taken.contains(&pair.0))
+        (choice == pair.0 && taken.contains(&pair.1))
+            || (choice == pair.1 && taken.contains(&pair.0))
     };
     !clash("overconfident", "vague") && !clash("rude", "curt")
 }
