@@ -16,7 +16,7 @@ fn judged() -> Folder {
     folder
 }
 
-fn told(folder: &Folder, command: &[&str], format: &str) -> String {
+fn output(folder: &Folder, command: &[&str], format: &str) -> String {
     let said = folder.run(&[command, &["--draws", "50", "--format", format]].concat());
     assert_eq!(said.code, 0, "{}", said.err);
     said.out
@@ -30,7 +30,7 @@ fn missing_verdicts_bound_the_statistics() {
         .iter()
         .filter(|record| record["order"] == ">")
         .count() as f64;
-    let found: Value = serde_json::from_str(&told(&folder, &["agree", "out"], "json")).unwrap();
+    let found: Value = serde_json::from_str(&output(&folder, &["agree", "out"], "json")).unwrap();
     let figures = found["sections"][0]["figures"].as_array().unwrap();
     let accuracy = &figures[0];
     assert_eq!(accuracy["statistic"], "accuracy");
@@ -49,7 +49,7 @@ fn missing_verdicts_bound_the_statistics() {
     near(&accuracy["bounds"][1], (right + 2.0) / 8.0);
     // A correlation has no such bounds.
     assert!(figures.iter().skip(1).all(|f| f["bounds"].is_null()));
-    let csv = told(&folder, &["agree", "out"], "csv");
+    let csv = output(&folder, &["agree", "out"], "csv");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let head = reader.headers().unwrap().clone();
     let row = reader.records().next().unwrap().unwrap();
@@ -64,7 +64,7 @@ fn coverage_text_is_equal_in_all_outputs() {
     let folder = judged();
     let words = "6 of 8 labelled pairs";
     for format in ["text", "markdown"] {
-        let text = told(&folder, &["agree", "out"], format);
+        let text = output(&folder, &["agree", "out"], format);
         assert!(
             text.contains(words) && text.contains("have a verdict"),
             "{text}"
@@ -73,11 +73,11 @@ fn coverage_text_is_equal_in_all_outputs() {
             text.contains("if those without a verdict were all wrong"),
             "{text}"
         );
-        let rank = told(&folder, &["rank", "out"], format);
+        let rank = output(&folder, &["rank", "out"], format);
         assert!(rank.contains("have a verdict"), "{rank}");
     }
     for format in ["markdown", "html"] {
-        let report = told(&folder, &["report", "out"], format);
+        let report = output(&folder, &["report", "out"], format);
         // The report joins a number and its unit with a no-break space.
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(words), "{format}");
@@ -88,7 +88,7 @@ fn coverage_text_is_equal_in_all_outputs() {
     }
     let whole = Folder::of(4);
     assert_eq!(whole.judge("out", &[]).code, 0);
-    let text = told(&whole, &["agree", "out"], "text");
+    let text = output(&whole, &["agree", "out"], "text");
     assert!(
         text.contains("4 of 4 labelled pairs") && !text.contains("all wrong"),
         "{text}"

@@ -174,14 +174,14 @@ fn tables_state_whether_higher_is_better() {
     let folder = Folder::of(6);
     folder.write_cases(&(0..6).map(case).collect::<Vec<_>>());
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let told = |args: &[&str]| folder.run(args).out;
-    let agree = told(&["agree", "out", "--draws", "50"]);
+    let output = |args: &[&str]| folder.run(args).out;
+    let agree = output(&["agree", "out", "--draws", "50"]);
     assert!(
         agree.contains("mean absolute error (lower is better)"),
         "{agree}"
     );
-    assert!(told(&["metrics", "cases"]).contains("higher is better in every metric"));
-    let report = told(&["report", "out", "--draws", "50", "--format", "markdown"]);
+    assert!(output(&["metrics", "cases"]).contains("higher is better in every metric"));
+    let report = output(&["report", "out", "--draws", "50", "--format", "markdown"]);
     assert!(report.contains("higher is better"), "{report}");
-    assert!(told(&["rank", "out", "--draws", "50"]).contains("models, best first"));
+    assert!(output(&["rank", "out", "--draws", "50"]).contains("models, best first"));
 }
