@@ -1,4 +1,4 @@
-//! `acem3 agree`: forms of label files, what is said of faults, and numbers held against a count by hand.
+//! `acem3 agree`: label file formats, error messages, and statistics compared with values counted by hand.
 
 use std::fmt::Write as _;
 
@@ -30,18 +30,18 @@ fn json_of(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap()
 }
 
-/// A figure of the first section.
+/// Returns a statistic of the first section.
 fn figure<'a>(found: &'a Value, name: &str) -> &'a Value {
     let figures = found["sections"][0]["figures"].as_array().unwrap();
     figures.iter().find(|f| f["statistic"] == name).unwrap()
 }
 
-/// What rater `r` gives the response of model `m` to case `i`: anything, but always the same.
+/// Returns the score of rater `r` for the response of model `m` to case `i`: arbitrary but deterministic.
 fn score(i: usize, m: usize, r: usize) -> usize {
     (i * 7 + m * 3 + r * i % 3 + (i * i) % 5) % 6
 }
 
-/// The same ratings of three raters in five forms.
+/// Returns the same ratings of three raters in five file formats.
 fn forms() -> [(&'static str, String); 5] {
     let mut long = "case,model,rater,score\n".to_owned();
     let mut wide = "id;model;rater_1;rater_2;rater_3\n".to_owned();
@@ -61,7 +61,7 @@ fn forms() -> [(&'static str, String); 5] {
         }
         for r in 0..3 {
             let (a, b) = (score(i, 0, r), score(i, 1, r));
-            // The second model may as well be named first.
+            // The order of the two models does not matter.
             let _ = writeln!(pairs, "c{i},beta,alpha,{b},{a},dr {r}");
             let labels = json!({"final": [a, b]});
             let object =
@@ -79,7 +79,7 @@ fn forms() -> [(&'static str, String); 5] {
 }
 
 #[test]
-fn the_same_ratings_in_every_form_give_the_same_figures() {
+fn equal_ratings_in_any_format_give_equal_statistics() {
     let folder = judged();
     let mut first: Option<Value> = None;
     for (name, text) in forms() {
@@ -92,7 +92,7 @@ fn the_same_ratings_in_every_form_give_the_same_figures() {
     }
 }
 
-/// The order of two numbers, as records write it.
+/// Returns the order of two numbers in the notation of records.
 fn order(a: f64, b: f64) -> &'static str {
     if (a - b).abs() < 1e-9 {
         "="
@@ -104,7 +104,7 @@ fn order(a: f64, b: f64) -> &'static str {
 }
 
 #[test]
-fn figures_are_what_a_count_by_hand_gives() {
+fn statistics_match_hand_counts() {
     let folder = judged();
     folder.write("labels.csv", &forms()[0].1);
     let found = json_of(&agree(&folder, &["--labels", "labels.csv"]));
@@ -144,7 +144,7 @@ fn figures_are_what_a_count_by_hand_gives() {
 }
 
 #[test]
-fn preferences_in_words_signs_and_names() {
+fn preferences_parse_words_signs_and_names() {
     let folder = judged();
     let votes = ["a", "b", "tie"];
     let mut figures: Option<Value> = None;
@@ -186,7 +186,7 @@ fn preferences_in_words_signs_and_names() {
 }
 
 #[test]
-fn faults_name_the_file_and_the_line() {
+fn label_errors_name_file_and_line() {
     let folder = judged();
     let fault = |text: &str, parts: &[&str]| {
         folder.write("labels.csv", text);
@@ -200,7 +200,7 @@ fn faults_name_the_file_and_the_line() {
         "question,mark\n1,2\n",
         &["no column `case`", "question, mark"],
     );
-    fault("case,model\nc1,alpha\n", &["no column of ratings"]);
+    fault("case,model\nc1,alpha\n", &["no rating column"]);
     fault(
         "case,model,score\nc1,alpha,4\nc2,alpha,good\n",
         &["line 3", "`good`"],
@@ -224,9 +224,9 @@ fn faults_name_the_file_and_the_line() {
     );
     fault(
         "case,preference\nc1,gamma\n",
-        &["line 2", "`gamma` cannot be told"],
+        &["line 2", "unknown preference `gamma`"],
     );
-    fault("case,model,score\nc1,alpha,\n", &["no label in it"]);
+    fault("case,model,score\nc1,alpha,\n", &["no labels found"]);
     let none = folder.run(&["agree", "elsewhere"]);
     assert!(
         none.code == 2 && none.err.contains("hint: expected the folder"),
@@ -242,7 +242,7 @@ fn faults_name_the_file_and_the_line() {
 }
 
 #[test]
-fn what_is_undefined_is_said_and_what_is_unscored_lowers_coverage() {
+fn undefined_and_unscored_values_are_reported() {
     let folder = Folder::of(8);
     let mut cases: Vec<Value> = (0..8).map(case).collect();
     cases[3]["responses"][0]["text"] = json!("[[too long]]");
@@ -303,7 +303,7 @@ fn what_is_undefined_is_said_and_what_is_unscored_lowers_coverage() {
 }
 
 #[test]
-fn two_judges_on_the_same_cases() {
+fn two_judges_are_compared_on_common_cases() {
     let folder = judged();
     let other = [
         "judge",
@@ -314,7 +314,7 @@ fn two_judges_on_the_same_cases() {
         "scripted:seed=9",
     ];
     assert_eq!(folder.run(&other).code, 0);
-    // Labels that the second judge gave: it must be found the better one.
+    // The labels equal the second judge's scores, so the second judge must agree better.
     let mut text = "case,model,score\n".to_owned();
     for (i, record) in folder.records("other").iter().enumerate() {
         for (m, model) in MODELS.iter().enumerate() {
@@ -359,7 +359,7 @@ fn two_judges_on_the_same_cases() {
 }
 
 #[test]
-fn threads_do_not_move_an_interval() {
+fn intervals_do_not_depend_on_threads() {
     let folder = judged();
     folder.write("labels.csv", &forms()[0].1);
     let run = |threads: &str| {
@@ -386,7 +386,7 @@ fn threads_do_not_move_an_interval() {
         "{one}"
     );
     assert_eq!(one, run("2"));
-    // The records' own labels, and a subgroup.
+    // The labels of the records, and a subgroup.
     let own = json_of(&agree(
         &folder,
         &["--group-by", "modality", "--scores", "expected", "--round"],

@@ -191,7 +191,7 @@ fn few_cases_are_unclear() {
     assert!(flips.estimate.undefined.is_some());
 }
 
-/// A single image cannot be exchanged, cases of text have none, and a response without a side has none to swap.
+/// A single image has no mismatched image, text cases have no image, and a response without a side has none to swap.
 #[test]
 fn probes_without_data_do_not_run() {
     let mut alone = cases(12);

@@ -61,7 +61,7 @@ fn records_are_audited_without_judging() {
         (rate - flipped as f64 / 12.0).abs() < 1e-5,
         "{rate} {flipped}"
     );
-    // A file of records is as good as its folder.
+    // A records file gives the same result as its folder.
     let file = folder.run(&[
         "audit",
         "out/records.jsonl",
@@ -144,7 +144,7 @@ fn cases_are_judged_with_and_without_perturbation() {
             .iter()
             .all(|finding| !finding.measures.is_empty())
     );
-    // A part of the cases, and of the probes; the same by another batch.
+    // A subset of the cases and probes; another batch size gives the same result.
     let part = ["--limit", "4", "--probes", "image", "--format", "json"];
     let few = folder.run(&audit("cases", &part));
     let few: AuditResult = serde_json::from_str(&few.out).unwrap();
@@ -160,7 +160,7 @@ fn cases_are_judged_with_and_without_perturbation() {
 #[test]
 fn exceeded_threshold_exits_1_with_value() {
     let folder = folder(12);
-    // The scripted judge gives what is shown first a little more.
+    // The scripted judge gives the first response a small bonus.
     let strict = folder.run(&audit(
         "cases",
         &[
@@ -191,7 +191,7 @@ fn exceeded_threshold_exits_1_with_value() {
         "{}",
         lax.out
     );
-    // From records no image effect can be told: that has not passed.
+    // Records alone do not give image effects, so the threshold is not met.
     assert_eq!(folder.judge("out", &[]).code, 0);
     let records = folder.run(&[
         "audit",
@@ -211,7 +211,7 @@ fn exceeded_threshold_exits_1_with_value() {
     );
 }
 
-/// A pair without a verdict is left out, and said: it is no tie and no zero.
+/// A pair without a verdict is skipped and counted; it is neither a tie nor a zero.
 #[test]
 fn unscored_pairs_are_skipped_and_counted() {
     let folder = folder(12);
@@ -318,7 +318,7 @@ fn interrupt_exits_130_without_output() {
     assert!(told.out.is_empty() && !folder.path("audit.json").exists());
 }
 
-/// The panel inside the program, on the demo.
+/// The embedded panel, on the demo.
 #[test]
 fn embedded_panel_is_audited_on_the_demo() {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
@@ -339,6 +339,6 @@ fn embedded_panel_is_audited_on_the_demo() {
     assert_eq!((audit.pairs, audit.unscored), (3, 0));
     let moved = audit.findings[1].measure("moved:exchanged").unwrap();
     assert!(moved.estimate.value.unwrap() > 0.0, "{moved:?}");
-    // Three images are too few to be sure of anything.
+    // Three images are too few for a conclusion.
     assert!(audit.findings[0].measures[0].estimate.value.is_some());
 }

@@ -1,4 +1,4 @@
-//! Damaged, misfit and hostile checkpoints: each an error that names file and tensor, code 2.
+//! Damaged, incompatible and malicious checkpoints: the error names file and tensor, and the exit code is 2.
 
 use std::fs;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ fn copy(name: &str, to: &Path) {
     }
 }
 
-/// What the program says of a copy of the hub's layout after `damage`, which must be an error.
+/// Returns the error for a copy of the hub layout after `damage`.
 fn error_after(damage: impl Fn(&Path)) -> String {
     error_of("llava", damage)
 }
@@ -56,7 +56,7 @@ fn edit(path: &Path, change: impl Fn(&mut Value)) {
     fs::write(path, value.to_string()).unwrap();
 }
 
-/// The first shard of a kind of file.
+/// Returns the first shard with this file extension.
 fn shard(folder: &Path, end: &str) -> PathBuf {
     let paths = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     let mut shards: Vec<PathBuf> = paths
@@ -66,7 +66,7 @@ fn shard(folder: &Path, end: &str) -> PathBuf {
     shards.remove(0)
 }
 
-/// Joins the shards into one file after a change of its tensors.
+/// Merges the shards into one file after changing the tensors.
 fn rewrite(folder: &Path, change: impl Fn(&mut std::collections::HashMap<String, Tensor>)) {
     let mut all = std::collections::HashMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -81,13 +81,13 @@ fn rewrite(folder: &Path, change: impl Fn(&mut std::collections::HashMap<String,
     candle::safetensors::save(&all, folder.join("model.safetensors")).unwrap();
 }
 
-/// The name of the tensor that ends so, whatever the layout's version puts before it.
+/// Returns the name of the tensor with this suffix; the prefix depends on the layout version.
 fn named(all: &std::collections::HashMap<String, Tensor>, end: &str) -> String {
     all.keys().find(|name| name.ends_with(end)).unwrap().clone()
 }
 
 #[test]
-fn files_that_are_cut_off_or_absent() {
+fn truncated_and_missing_files_are_rejected() {
     let cut = error_after(|folder| {
         let path = shard(folder, ".safetensors");
         let bytes = fs::read(&path).unwrap();
@@ -146,7 +146,7 @@ fn files_that_are_cut_off_or_absent() {
 }
 
 #[test]
-fn tensors_that_do_not_fit() {
+fn incompatible_tensors_are_rejected() {
     let shape = error_after(|folder| {
         rewrite(folder, |all| {
             let name = named(all, "layers.1.mlp.up_proj.weight");
@@ -217,7 +217,7 @@ fn tensors_that_do_not_fit() {
 }
 
 #[test]
-fn settings_that_do_not_fit() {
+fn incompatible_settings_are_rejected() {
     let config =
         |change: fn(&mut Value)| error_after(|folder| edit(&folder.join("config.json"), change));
     let unknown = config(|c| c["model_type"] = json!("mamba"));
@@ -243,7 +243,7 @@ fn settings_that_do_not_fit() {
     assert_says(&model, &["tokenizer.model", "not a SentencePiece model"]);
 }
 
-/// A file as torch.save makes it, with this pickle and one storage of 64 bytes.
+/// Writes a file in the format of `torch.save`, with this pickle and one storage of 64 bytes.
 fn torch_file(path: &Path, pickle: &[u8]) {
     let mut zip = zip::ZipWriter::new(fs::File::create(path).unwrap());
     let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -254,7 +254,7 @@ fn torch_file(path: &Path, pickle: &[u8]) {
     zip.finish().unwrap();
 }
 
-/// The pickle of `{"w": tensor}` with this shape over the storage.
+/// Returns the pickle of `{"w": tensor}`, a tensor of this shape over the storage.
 fn tensor_pickle(shape: &[u8]) -> Vec<u8> {
     let mut pickle = b"\x80\x02}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n((".to_vec();
     pickle.extend(b"X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000");
@@ -271,7 +271,7 @@ fn error_of_pickle(pickle: &[u8]) -> String {
 }
 
 #[test]
-fn pickles_that_mean_harm() {
+fn malicious_pickles_are_rejected() {
     let shard = "pytorch_model-00001-of-00002.bin";
     let system = error_of_pickle(b"\x80\x02cposix\nsystem\nX\x08\x00\x00\x00touch /x\x85R.");
     assert_says(

@@ -1,7 +1,7 @@
-//! The report in a real browser, at the widths of a phone and a desktop, light and dark: nothing is complained
-//! of, `axe` finds nothing, and what a person does works by mouse and by keyboard.
+//! The report in a real browser at phone and desktop widths, in light and dark mode: no console errors, no `axe`
+//! violations, and every control works by mouse and keyboard.
 //!
-//! `ACEM3_BROWSER` names a folder of node's with what `tests/browser/package.json` asks for.
+//! `ACEM3_BROWSER` is a Node folder with the packages of `tests/browser/package.json`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::folder::{Folder, case};
 
-/// The folder of modules and the browser, if both are there.
+/// Returns the folder of Node modules and the browser, if both exist.
 fn browser() -> Option<(PathBuf, PathBuf)> {
     let modules = PathBuf::from(std::env::var_os("ACEM3_BROWSER")?);
     let modules = [modules.join("node_modules"), modules]
@@ -30,12 +30,12 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
 
 #[expect(
     clippy::print_stderr,
-    reason = "what axe found, and why a test is passed over, are said"
+    reason = "prints axe violations and the reason for skipped tests"
 )]
 fn check(folder: &Folder, page: &str, expected: &serde_json::Value) {
     let Some((modules, chromium)) = browser() else {
         eprintln!(
-            "skipped: ACEM3_BROWSER names no folder with playwright-core and axe-core, or chromium is missing"
+            "skipped: ACEM3_BROWSER is not a folder with playwright-core and axe-core, or chromium is missing"
         );
         return;
     };
@@ -51,7 +51,7 @@ fn check(folder: &Folder, page: &str, expected: &serde_json::Value) {
     eprintln!("{page}: {}", said(&run.stdout).trim());
 }
 
-/// Cases with hostile and long texts, in two scripts, and one whose image is gone.
+/// Judges cases with hostile and long texts in two scripts, and one case without its image file.
 fn judged(n: usize) -> Folder {
     let folder = Folder::of(n);
     let hostile = "</script><img src=x onerror=alert(1)><b>";
@@ -86,7 +86,7 @@ fn flips(folder: &Folder) -> usize {
 }
 
 #[test]
-fn a_report_is_used_in_a_browser() {
+fn report_works_in_a_browser() {
     let folder = judged(60);
     let said = folder.run(&["report", "out", "--resamples", "50", "--out", "one.html"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -96,7 +96,7 @@ fn a_report_is_used_in_a_browser() {
 }
 
 #[test]
-fn two_judges_are_used_in_a_browser() {
+fn report_of_two_judges_works_in_a_browser() {
     let folder = judged(8);
     let other = [
         "judge",

@@ -1,4 +1,4 @@
-//! Caches and branches of the tiny decoder: what is remembered equals what is computed anew.
+//! KV caches and branches of the tiny decoder: cached and recomputed results are equal.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn assert_near(got: &[Vec<f32>], want: &[Vec<f32>], what: &str) {
 }
 
 #[test]
-fn cached_is_whole_however_the_tokens_arrive() {
+fn cached_decoding_equals_full_forward_pass() {
     let decoder = Decoder::new();
     let all = tokens(50, 3);
     let want = decoder.whole(&all, &Sight::causal(50));
@@ -118,12 +118,12 @@ fn cached_is_whole_however_the_tokens_arrive() {
 }
 
 #[test]
-fn forks_do_not_see_each_other() {
+fn cache_forks_are_independent() {
     let decoder = Decoder::new();
     let (_, base) = decoder.alone(&empty(), &tokens(20, 1));
     let (one, two) = (tokens(9, 2), tokens(9, 5));
     let undisturbed = decoder.alone(&base, &one).0;
-    // Two forks and the base itself grow in turns, in one step and in several.
+    // Two forks and the base grow in turns, in one step and in several steps.
     let (mut a, mut b, mut c) = (base.clone(), base.clone(), base.clone());
     let mut got: [Vec<Vec<f32>>; 3] = Default::default();
     for i in 0..9 {
@@ -144,7 +144,7 @@ fn forks_do_not_see_each_other() {
 }
 
 #[test]
-fn a_sequence_alone_equals_itself_in_company_to_the_bit() {
+fn sequence_bits_do_not_depend_on_batch() {
     let decoder = Decoder::new();
     let prompts = [(3, 1), (40, 2), (1, 3), (17, 4), (16, 5)].map(|(n, salt)| tokens(n, salt));
     let starts: Vec<Caches> = prompts
@@ -167,7 +167,7 @@ fn a_sequence_alone_equals_itself_in_company_to_the_bit() {
             assert_eq!(got, want[*i], "sequence {i} of {order:?}");
         }
     }
-    // And so do sequences that begin together.
+    // Sequences with a common prefix give the same bits too.
     let nothing = empty();
     let rows: Vec<_> = prompts.iter().map(|p| (&nothing, &p[..])).collect();
     for (prompt, got) in prompts.iter().zip(decoder.step(&rows).0) {
@@ -176,7 +176,7 @@ fn a_sequence_alone_equals_itself_in_company_to_the_bit() {
 }
 
 #[test]
-fn a_pool_of_any_size_computes_the_same_bits() {
+fn bits_do_not_depend_on_pool_size() {
     let decoder = Decoder::new();
     let work = || {
         let (one, two) = (tokens(70, 1), tokens(33, 2));
@@ -192,7 +192,7 @@ fn a_pool_of_any_size_computes_the_same_bits() {
 }
 
 #[test]
-fn branches_are_the_plain_sequences_they_stand_for() {
+fn branches_equal_plain_sequences() {
     let decoder = Decoder::new();
     let prefix = tokens(12, 1);
     let branches = [tokens(7, 2), tokens(1, 3), tokens(9, 4)];
@@ -224,7 +224,7 @@ fn branches_are_the_plain_sequences_they_stand_for() {
 }
 
 #[test]
-fn a_sight_that_does_not_fit_is_an_error() {
+fn mismatched_batch_layout_is_an_error() {
     let decoder = Decoder::new();
     let x = decoder.trunk.embed(&tokens(6, 1)).unwrap();
     let mut sight = Sight::causal(5);
@@ -252,9 +252,9 @@ fn a_sight_that_does_not_fit_is_an_error() {
     assert!(decoder.trunk.forward_cached(&x, &mut rows).is_err());
 }
 
-/// The same for the product all layers are made of, over shapes that nobody chose.
+/// The same property for the matrix product of all layers, over random shapes.
 #[test]
-fn a_row_of_any_product_is_the_same_in_any_company() {
+fn matmul_rows_do_not_depend_on_batch() {
     let wave = |n: usize, c: usize, salt: usize| {
         let values: Vec<f32> = (0..n * c)
             .map(|i| ((i * (2 * salt + 1)) as f32 * 0.73).sin())

@@ -1,4 +1,4 @@
-//! `acem3 calibrate`: fitted on labels, refused for another judge, applied to records.
+//! `acem3 calibrate`: fits maps to labels, rejects maps of another judge, and applies maps to records.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::folder::Folder;
 
-/// Records, and labels that are half of the judge's score and one more.
+/// Records, and labels equal to half the judge's score plus one.
 fn labelled() -> Folder {
     let folder = Folder::of(40);
     assert_eq!(folder.judge("out", &[]).code, 0);
@@ -49,7 +49,7 @@ fn fit(folder: &Folder, method: &str) -> Value {
 }
 
 #[test]
-fn a_line_is_found_again() {
+fn linear_calibration_recovers_the_line() {
     let folder = labelled();
     let found = fit(&folder, "linear");
     let line = &found["targets"]["final"]["curve"]["linear"];
@@ -92,7 +92,7 @@ fn a_line_is_found_again() {
 }
 
 #[test]
-fn a_curve_is_better_on_images_it_has_not_seen() {
+fn curve_improves_scores_of_held_out_images() {
     let folder = labelled();
     let found = fit(&folder, "isotonic");
     let of = |when: &str| found["targets"]["final"][when]["error"].as_f64().unwrap();
@@ -113,7 +113,7 @@ fn a_curve_is_better_on_images_it_has_not_seen() {
 }
 
 #[test]
-fn another_judge_is_refused() {
+fn calibration_of_another_judge_is_rejected() {
     let folder = labelled();
     fit(&folder, "linear");
     let other = [

@@ -1,12 +1,12 @@
-//! Reading cases: folders made here, and the public data sets where they are at hand.
+//! Reading cases from generated folders, and from the public data sets if available.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use acem3::data::cases::{Case, ImageSource, InputProblem, Lang, SourceKind, SourceOptions, open};
 
-/// Where the public data sets are, if they are here.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+/// Returns the folder of the public data sets, if available.
+#[expect(clippy::print_stderr, reason = "prints the reason for skipped tests")]
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../shared/data")
@@ -14,7 +14,7 @@ pub(crate) fn data(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {} is not here", path.display());
+    eprintln!("skipped: {} does not exist", path.display());
     None
 }
 
@@ -49,7 +49,7 @@ fn models(case: &Case) -> Vec<&str> {
 }
 
 #[test]
-fn a_folder_of_cases_goes_on_after_every_fault() {
+fn case_folder_continues_after_every_problem() {
     let lines = [
         r#"{"id": "a", "image": "images/a.png", "question": "Is it?", "more": 1,
             "responses": [{"model": "x", "text": "yes"}, {"model": "y", "text": "no"}]}"#
@@ -82,7 +82,7 @@ fn a_folder_of_cases_goes_on_after_every_fault() {
     let (cases, problems) = read(dir.path(), &SourceOptions::default());
     let ids: Vec<_> = cases.iter().map(|c| (c.id.as_str(), c.line)).collect();
     assert_eq!(ids, [("a", 1), ("4", 6), ("5", 7), ("6", 8)]);
-    // Labels that do not fit cost no verdict.
+    // Invalid labels do not affect verdicts.
     assert_eq!(cases[2].labels, None);
     assert_eq!(
         cases[0].image,
@@ -112,7 +112,7 @@ fn a_folder_of_cases_goes_on_after_every_fault() {
 }
 
 #[test]
-fn a_table_takes_its_answers_from_beside_it_and_from_elsewhere() {
+fn table_reads_answers_from_own_and_other_folders() {
     let dir = tree(&[
         (
             "questions.csv",
@@ -144,7 +144,7 @@ fn a_table_takes_its_answers_from_beside_it_and_from_elsewhere() {
 }
 
 #[test]
-fn nothing_to_read_is_an_error_with_a_hint() {
+fn unreadable_input_is_an_error_with_hint() {
     let dir = tree(&[
         ("notes.txt", "nothing"),
         ("table/questions.csv", "id,question\n"),
@@ -167,7 +167,7 @@ fn nothing_to_read_is_an_error_with_a_hint() {
     assert!(format!("{error:#}").contains("gone.jsonl"));
 }
 
-/// Answers to all the questions with ids below `n`, of two models.
+/// Writes the answers of two models to all questions with ids below `n`.
 fn answers(dir: &Path, n: u64) -> Vec<PathBuf> {
     let file = |model: &str| {
         let path = dir.join(format!("{model}.jsonl"));
@@ -179,7 +179,7 @@ fn answers(dir: &Path, n: u64) -> Vec<PathBuf> {
 }
 
 #[test]
-fn vqa_rad_as_released() {
+fn vqa_rad_release_is_read() {
     let Some(path) = data("vqa_rad") else { return };
     let dir = tempfile::tempdir().unwrap();
     let options = SourceOptions {
@@ -225,7 +225,7 @@ fn vqa_rad_as_released() {
 }
 
 #[test]
-fn slake_as_released() {
+fn slake_release_is_read() {
     let Some(path) = data("slake") else { return };
     let dir = tempfile::tempdir().unwrap();
     let options = |lang| SourceOptions {
@@ -245,7 +245,7 @@ fn slake_as_released() {
 }
 
 #[test]
-fn path_vqa_in_parquet() {
+fn path_vqa_parquet_is_read() {
     let (Some(path), Some(given)) = (data("path_vqa"), data("answers/path_vqa_validation")) else {
         return;
     };
@@ -268,7 +268,7 @@ fn path_vqa_in_parquet() {
     assert_eq!(last.meta["dataset"], "path_vqa");
     for case in &cases {
         let Some(ImageSource::Bytes { bytes, .. }) = &case.image else {
-            panic!("no bytes")
+            panic!("expected an embedded image")
         };
         assert!(bytes.starts_with(b"\xFF\xD8"), "{} is no JPEG", case.id);
     }

@@ -1,4 +1,4 @@
-//! Published checkpoints judged with and looked into by the program itself.
+//! The program judges with published checkpoints and inspects them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn golden(name: &str) -> String {
     asset(&format!("golden/checkpoints/{name}"))
 }
 
-/// Judges one phantom in one order, scores alone.
+/// Judges one phantom in one presentation order, with scores only.
 fn judge(folder: &Folder, panel: &str, out: &str) -> Said {
     let demo = asset("demo");
     let args = [
@@ -40,7 +40,7 @@ fn copy(from: &str, to: &Path) {
 }
 
 #[test]
-fn a_checkpoint_s_folder_judges() {
+fn checkpoint_folder_judges() {
     let folder = Folder::empty();
     for name in ["llava", "llava-original"] {
         let said = judge(&folder, &golden(name), name);
@@ -50,13 +50,13 @@ fn a_checkpoint_s_folder_judges() {
         assert_eq!(records[0]["status"], "judged", "{name}: {}", records[0]);
         assert_eq!(records[0]["criteria"].as_object().unwrap().len(), 10);
     }
-    // The same weights, tokens and prompts, so the same scores, whatever the files look like.
+    // Weights, tokens and prompts are equal, so the scores are equal in every file layout.
     let orders = |name: &str| folder.records(name)[0]["orders"].clone();
     assert_eq!(orders("llava"), orders("llava-original"));
 }
 
 #[test]
-fn analyses_are_written_too() {
+fn checkpoint_writes_analyses() {
     let folder = Folder::empty();
     let members = [
         "expression",
@@ -89,7 +89,7 @@ fn analyses_are_written_too() {
 }
 
 #[test]
-fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
+fn equal_members_are_stored_once() {
     let folder = Folder::empty();
     let whole = inspect(&folder, &golden("llava"));
     assert_eq!(whole["trunks"].as_array().unwrap().len(), 1);
@@ -113,7 +113,7 @@ fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
     let found = inspect(&folder, "mixed.toml");
     assert!(found["members"][0]["encoder"].is_null());
     assert_eq!(found["members"][2]["kind"], "llava_llama");
-    // The tensors of both layouts are the same, and are kept once.
+    // The tensors of both layouts are equal and stored once.
     assert_eq!(
         found["sizes"]["parameters_shared"],
         sizes["parameters_shared"]
@@ -130,7 +130,7 @@ fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
 }
 
 #[test]
-fn the_embedded_panel_is_inspected_without_a_name() {
+fn embedded_panel_is_inspected_by_default() {
     let said = Folder::empty().run(&["panel", "inspect"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(
@@ -141,7 +141,7 @@ fn the_embedded_panel_is_inspected_without_a_name() {
 }
 
 #[test]
-fn a_verdict_s_key_does_not_know_where_a_checkpoint_lies() {
+fn verdict_key_does_not_depend_on_checkpoint_path() {
     let folder = Folder::empty();
     copy(&golden("llava"), &folder.path("moved"));
     let there = inspect(&folder, &golden("llava"));
@@ -152,7 +152,7 @@ fn a_verdict_s_key_does_not_know_where_a_checkpoint_lies() {
 }
 
 #[test]
-fn a_tower_may_lie_elsewhere_when_the_panel_s_file_says_so() {
+fn panel_file_may_refer_to_external_tower() {
     let folder = Folder::empty();
     copy(&golden("llava-original"), &folder.path("alone"));
     let said = folder.run(&["panel", "inspect", "alone", "--offline"]);

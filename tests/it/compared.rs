@@ -1,4 +1,4 @@
-//! `acem3 encoders`, as it is typed.
+//! The command `acem3 encoders`.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn encoders(out: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn projectors_are_trained_and_panels_judge_through_them() {
+fn panels_judge_with_trained_projectors() {
     let dir = TempDir::new().unwrap();
     let out = dir.path().join("compared");
     let budget = ["--steps", "1", "--batch-size", "2", "--test-cases", "2"];
@@ -51,7 +51,7 @@ fn projectors_are_trained_and_panels_judge_through_them() {
 }
 
 #[test]
-fn what_is_no_encoder_is_named() {
+fn unknown_encoder_is_named() {
     let dir = TempDir::new().unwrap();
     for (name, fault) in [
         ("random:x", "not a seed"),
@@ -67,7 +67,7 @@ fn what_is_no_encoder_is_named() {
 }
 
 #[test]
-fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
+fn hub_encoder_is_downloaded_once_and_pinned() {
     let siglip = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/encoders/siglip");
     let read = |name: &str| fs::read(siglip.join(name)).unwrap();
     let names = [

@@ -1,4 +1,4 @@
-//! Each figure counts the cases and images that it is of, and no others: its n, and its interval.
+//! Each statistic counts only its own cases and images, in its n and in its confidence interval.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ fn assert_near(value: &Value, expected: f64) {
 }
 
 #[test]
-fn a_share_of_four_pairs_has_the_interval_of_their_images() {
+fn proportion_interval_is_clustered_by_image() {
     let folder = judged();
     let mut labels = "case,model_a,model_b,preference\n".to_owned();
     let (mut told, mut images) = (0, BTreeSet::new());
@@ -71,7 +71,7 @@ fn a_share_of_four_pairs_has_the_interval_of_their_images() {
 }
 
 #[test]
-fn a_model_that_met_others_over_two_images_has_the_interval_of_two() {
+fn model_interval_counts_only_its_images() {
     let folder = Folder::of(N);
     let with_third = |i: usize| {
         let mut case = case(i);
@@ -99,7 +99,7 @@ fn a_model_that_met_others_over_two_images_has_the_interval_of_two() {
 }
 
 #[test]
-fn how_often_most_are_rated_is_asked_of_cases_not_of_opinions() {
+fn typical_rating_count_is_per_case() {
     let folder = judged();
     let mut labels = "case,model,rater,score\n".to_owned();
     let mut rate = |i: usize, model: &str, scores: &[usize]| {
@@ -107,7 +107,7 @@ fn how_often_most_are_rated_is_asked_of_cases_not_of_opinions() {
             let _ = writeln!(labels, "c{i},{model},rater_{rater},{score}");
         }
     };
-    // Twelve responses 5 and 5, six 0 and 0, six 0 and 5: three opinions on 24 responses.
+    // Twelve responses rated 5 and 5, six rated 0 and 0, six rated 0 and 5: three rating patterns on 24 responses.
     for i in 0..12 {
         let [a, b] = match i {
             0..6 => [[5, 5], [5, 5]],
@@ -117,7 +117,7 @@ fn how_often_most_are_rated_is_asked_of_cases_not_of_opinions() {
         rate(i, "alpha", &a);
         rate(i, "beta", &b);
     }
-    // Ten responses rated three times, each in another way.
+    // Ten responses with three different ratings each.
     for i in 12..17 {
         rate(i, "alpha", &[i - 12, 17 - i, (2 * i) % 6]);
         rate(i, "beta", &[17 - i, (i * i) % 6, i - 12]);
@@ -133,7 +133,7 @@ fn how_often_most_are_rated_is_asked_of_cases_not_of_opinions() {
 }
 
 #[test]
-fn who_rated_one_response_alone_does_not_turn_the_order_of_who_rated_both() {
+fn single_response_raters_do_not_change_pair_orders() {
     let folder = judged();
     let mut labels = "case,model,rater,score\n".to_owned();
     for i in 0..N {
@@ -153,7 +153,7 @@ fn who_rated_one_response_alone_does_not_turn_the_order_of_who_rated_both() {
 }
 
 #[test]
-fn an_empty_table_and_a_slip_are_told_by_what_they_are() {
+fn empty_table_and_mistyped_score_are_reported() {
     let folder = judged();
     for empty in ["", "\n\n"] {
         folder.write("labels.csv", empty);
@@ -170,6 +170,6 @@ fn an_empty_table_and_a_slip_are_told_by_what_they_are() {
         "case,model,score\nc0,alpha,5\nc0,beta,1\nc1,alpha,55\nc1,beta,2\n",
     );
     let said = folder.run(&["agree", "out", "--labels", "labels.csv"]);
-    let slip = "1 of 4 scores are not from 0 to 5 as the judge's are, first 55 in line 4";
+    let slip = "1 of 4 scores are outside the judge's range 0 to 5, first 55 in line 4";
     assert!(said.err.contains(slip), "{}", said.err);
 }

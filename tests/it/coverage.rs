@@ -1,10 +1,10 @@
-//! Pairs without a verdict: one definition of coverage in every output, and what the missing could change.
+//! Pairs without a verdict: one definition of coverage in every output, and bounds for missing verdicts.
 
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case};
 
-/// Eight labelled pairs, of which two have no verdict.
+/// Eight labelled pairs; two have no verdict.
 fn judged() -> Folder {
     let folder = Folder::of(8);
     let mut cases: Vec<Value> = (0..8).map(case).collect();
@@ -16,21 +16,21 @@ fn judged() -> Folder {
     folder
 }
 
-fn told(folder: &Folder, command: &[&str], format: &str) -> String {
+fn output(folder: &Folder, command: &[&str], format: &str) -> String {
     let said = folder.run(&[command, &["--resamples", "50", "--format", format]].concat());
     assert_eq!(said.code, 0, "{}", said.err);
     said.out
 }
 
 #[test]
-fn what_is_missing_is_bounded_by_all_wrong_and_all_right() {
+fn missing_verdicts_bound_the_statistics() {
     let folder = judged();
     let right = folder
         .records("out")
         .iter()
         .filter(|record| record["order"] == ">")
         .count() as f64;
-    let found: Value = serde_json::from_str(&told(&folder, &["agree", "out"], "json")).unwrap();
+    let found: Value = serde_json::from_str(&output(&folder, &["agree", "out"], "json")).unwrap();
     let figures = found["sections"][0]["figures"].as_array().unwrap();
     let accuracy = &figures[0];
     assert_eq!(accuracy["statistic"], "accuracy");
@@ -49,7 +49,7 @@ fn what_is_missing_is_bounded_by_all_wrong_and_all_right() {
     near(&accuracy["bounds"][1], (right + 2.0) / 8.0);
     // A correlation has no such bounds.
     assert!(figures.iter().skip(1).all(|f| f["bounds"].is_null()));
-    let csv = told(&folder, &["agree", "out"], "csv");
+    let csv = output(&folder, &["agree", "out"], "csv");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let head = reader.headers().unwrap().clone();
     let row = reader.records().next().unwrap().unwrap();
@@ -60,11 +60,11 @@ fn what_is_missing_is_bounded_by_all_wrong_and_all_right() {
 }
 
 #[test]
-fn coverage_is_told_in_the_same_words_everywhere() {
+fn coverage_text_is_equal_in_all_outputs() {
     let folder = judged();
     let words = "6 of 8 labelled pairs";
     for format in ["text", "markdown"] {
-        let text = told(&folder, &["agree", "out"], format);
+        let text = output(&folder, &["agree", "out"], format);
         assert!(
             text.contains(words) && text.contains("have a verdict"),
             "{text}"
@@ -73,12 +73,12 @@ fn coverage_is_told_in_the_same_words_everywhere() {
             text.contains("bounds if all unscored cases were wrong or right"),
             "{text}"
         );
-        let rank = told(&folder, &["rank", "out"], format);
+        let rank = output(&folder, &["rank", "out"], format);
         assert!(rank.contains("have a verdict"), "{rank}");
     }
     for format in ["markdown", "html"] {
-        let report = told(&folder, &["report", "out"], format);
-        // A page keeps numbers together with what they count.
+        let report = output(&folder, &["report", "out"], format);
+        // The report joins a number and its unit with a no-break space.
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(words), "{format}");
         assert!(
@@ -88,7 +88,7 @@ fn coverage_is_told_in_the_same_words_everywhere() {
     }
     let whole = Folder::of(4);
     assert_eq!(whole.judge("out", &[]).code, 0);
-    let text = told(&whole, &["agree", "out"], "text");
+    let text = output(&whole, &["agree", "out"], "text");
     assert!(
         text.contains("4 of 4 labelled pairs") && !text.contains("were wrong"),
         "{text}"

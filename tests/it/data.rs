@@ -1,4 +1,4 @@
-//! `acem3 data`: phantoms and the check of cases.
+//! `acem3 data`: phantoms and case checks.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn phantoms_can_be_judged() {
 }
 
 #[test]
-fn preferences_are_not_taken_for_cases() {
+fn preference_folder_is_not_read_as_cases() {
     let folder = Folder::empty();
     let made = folder.run(&["data", "preferences", "--out", "pref", "--count", "2"]);
     assert_eq!(made.code, 0, "{}", made.err);

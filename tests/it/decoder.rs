@@ -1,5 +1,5 @@
-//! Decoder and projector against the reference implementations: `assets/golden/make_decoder.py` and
-//! `make_decoder_kinds.py` say how the values were made.
+//! Decoder and projector compared with the reference implementations. `assets/golden/make_decoder.py` and
+//! `make_decoder_kinds.py` generate the expected values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn golden(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A tiny reference model: its configuration, weights and values.
+/// A tiny reference model: configuration, weights and expected values.
 struct Golden {
     config: DecoderConfig,
     weights: HashMap<String, Tensor>,
@@ -70,7 +70,7 @@ impl Golden {
         ids.to_vec1().unwrap()
     }
 
-    /// The token ids of both rows and how many there are in each.
+    /// Returns the token ids of both rows and the number of tokens per row.
     fn ids(&self) -> (Vec<u32>, usize) {
         (
             self.numbers("input_ids"),
@@ -78,7 +78,7 @@ impl Golden {
         )
     }
 
-    /// A value of both rows, one token after the other.
+    /// Returns a value of both rows, token by token.
     fn rows(&self, name: &str) -> Tensor {
         self.values[name].flatten_to(1).unwrap()
     }
@@ -100,7 +100,7 @@ fn sight(t: usize) -> Sight {
     }
 }
 
-/// Fails, naming the place, where two tensors differ by more than `most` of the largest magnitude.
+/// Fails with the position if two tensors differ by more than `most` times the largest magnitude.
 fn assert_near(got: &Tensor, want: &Tensor, most: f32, what: &str) {
     assert_eq!(got.dims(), want.dims(), "{what}");
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
@@ -117,7 +117,7 @@ fn assert_near(got: &Tensor, want: &Tensor, most: f32, what: &str) {
 }
 
 #[test]
-fn every_state_and_logit_is_that_of_transformers_wherever_the_decoder_is_cut() {
+fn states_and_logits_match_transformers_at_any_depth() {
     for name in DECODERS {
         let golden = Golden::read(name);
         let layers = golden.config.num_hidden_layers;
@@ -134,7 +134,7 @@ fn every_state_and_logit_is_that_of_transformers_wherever_the_decoder_is_cut() {
                 assert_near(&middle, &want, 1e-4, &what("output"));
             }
             let top = head.forward(&middle, &sight(t)).unwrap();
-            // What transformers calls the last state has gone through the final norm.
+            // In transformers, the last state is the output of the final norm.
             let norm = &golden.weights["model.norm.weight"];
             let normed = rms_norm(&top, norm, golden.config.rms_norm_eps).unwrap();
             let last = golden.rows(&format!("hidden.{layers}"));
@@ -145,7 +145,7 @@ fn every_state_and_logit_is_that_of_transformers_wherever_the_decoder_is_cut() {
     }
 }
 
-/// Feeds new tokens of each sequence and returns the most probable next one of each.
+/// Feeds new tokens of each sequence and returns the most probable next token of each.
 fn next(
     (trunk, head): (&Trunk, &Head),
     tokens: &[Vec<u32>],
@@ -181,7 +181,7 @@ fn next(
 }
 
 #[test]
-fn the_greedy_continuation_through_caches_is_that_of_transformers() {
+fn greedy_decoding_with_caches_matches_transformers() {
     for name in DECODERS {
         let golden = Golden::read(name);
         let want = [0, 1].map(|row| golden.numbers(&format!("greedy.{row}")));
@@ -191,7 +191,7 @@ fn the_greedy_continuation_through_caches_is_that_of_transformers() {
             let (trunk, head) = golden.parts(depth);
             let empty = || (KvCache::new(depth), KvCache::new(layers - depth));
             let mut caches = vec![empty(), empty()];
-            // The prompts come in two steps, cut at different places.
+            // Each prompt is processed in two steps, split at different positions.
             let (one, two) = ids.split_at(t);
             let cut = [one[..3].to_vec(), two[..7].to_vec()];
             next((&trunk, &head), &cut, &mut caches);
@@ -211,7 +211,7 @@ fn the_greedy_continuation_through_caches_is_that_of_transformers() {
     }
 }
 
-/// The golden's masked loss by the training path, its gradients and the trained weights.
+/// Computes the golden file's masked loss with the training code, and returns loss, gradients and trained weights.
 fn trained(
     golden: &Golden,
     depth: usize,
@@ -227,7 +227,7 @@ fn trained(
     let x = trunk.forward(&x, &sight(t)).unwrap();
     let x = head.forward(&x, &sight(t)).unwrap();
     let weights = golden.rows("weights").to_vec1::<f32>().unwrap();
-    // Only the rows with a target go through the output layer, as in training.
+    // As in training, only rows with a target go through the output layer.
     let rows: Vec<usize> = (0..2 * t).filter(|i| weights[*i] > 0.0).collect();
     let places: Vec<u32> = rows.iter().map(|i| *i as u32).collect();
     let places = Tensor::new(places, &Device::Cpu).unwrap();
@@ -241,7 +241,7 @@ fn trained(
 }
 
 #[test]
-fn loss_and_every_gradient_are_those_of_torch() {
+fn loss_and_gradients_match_torch() {
     for name in ["llama", "mistral"] {
         let golden = Golden::read(name);
         let want = golden.values["loss"].to_vec1::<f32>().unwrap()[0];
@@ -259,7 +259,7 @@ fn loss_and_every_gradient_are_those_of_torch() {
 }
 
 #[test]
-fn freezing_the_trunk_leaves_the_other_gradients_as_they_are() {
+fn frozen_trunk_does_not_change_other_gradients() {
     let golden = Golden::read("llama");
     let frozen = ["model.embed_tokens.", "model.layers.0.", "model.layers.1."].map(str::to_owned);
     let (_, grads, vars) = trained(&golden, 2, &frozen);
@@ -271,14 +271,14 @@ fn freezing_the_trunk_leaves_the_other_gradients_as_they_are() {
 }
 
 #[test]
-fn a_missing_or_misshapen_weight_is_named() {
+fn missing_and_misshapen_weights_are_named() {
     let mut golden = Golden::read("llama");
     let key = "model.layers.1.self_attn.k_proj.weight";
     let weight = golden.weights.remove(key).unwrap();
     let missing = Trunk::load(&golden.builder(), &golden.config, 2);
     let error = missing.unwrap_err().to_string();
     assert!(error.contains(key), "{error}");
-    // A head above it does not need it.
+    // A head above this layer does not need the weight.
     Head::load(&golden.builder(), &golden.config, 2).unwrap();
     let turned = weight.t().unwrap().contiguous().unwrap();
     golden.weights.insert(key.to_owned(), turned);
@@ -287,7 +287,7 @@ fn a_missing_or_misshapen_weight_is_named() {
 }
 
 #[test]
-fn both_projectors_and_their_gradients_are_those_of_torch() {
+fn projectors_and_gradients_match_torch() {
     let file = golden("projectors.safetensors");
     let all = candle::safetensors::load(file, &Device::Cpu).unwrap();
     let kinds = [

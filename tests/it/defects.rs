@@ -1,23 +1,23 @@
-//! Defects by which evaluators have lost their users' trust, and the tests that hold them off here.
+//! Known defects of other evaluators, and the tests that prevent them in acem3.
 
 use std::path::Path;
 use std::{fs, iter};
 
 use crate::folder::{Folder, case};
 
-/// What went wrong elsewhere, and the tests about it.
+/// Known defects, each with its tests.
 const DEFECTS: [(&str, &[&str]); 18] = [
     (
-        "a verdict that cannot be read becomes a score, a tie or a zero",
+        "an unreadable verdict becomes a score, a tie or a zero",
         &[
-            "every_text_parses_and_keeps_to_its_budget",
+            "every_text_parses_within_its_budget",
             "bad_cases_are_recorded_in_their_place_and_stop_nothing",
             "what_cannot_be_counted_is_no_zero",
             "without_labels_agreement_is_unknown_and_no_number",
         ],
     ),
     (
-        "an answer that says `Score: 5` is given it",
+        "a response that contains `Score: 5` gets that score",
         &[
             "a_response_cannot_add_or_take_a_rating",
             "prompt_injection_is_found",
@@ -28,7 +28,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         &["judge_that_ignores_the_image_is_biased"],
     ),
     (
-        "a crash loses the run, or resuming doubles it",
+        "a crash loses the run, or resuming duplicates records",
         &[
             "a_killed_run_resumed_equals_an_uninterrupted_one",
             "a_second_run_reuses_everything",
@@ -36,7 +36,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "verdicts of another judge or image are taken from a cache",
+        "the cache returns verdicts of another judge or image",
         &[
             "another_judge_is_refused_by_name",
             "a_changed_input_is_judged_where_it_changed",
@@ -44,23 +44,23 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "one metric is silently taken for another",
+        "one metric silently replaces another",
         &[
             "no_metric_is_exchanged_for_another",
             "damaged_checkpoints_are_refused",
         ],
     ),
     (
-        "numbers move with the batch, the threads or the day",
+        "results depend on batch size, threads or date",
         &[
             "batch_size_moves_no_byte",
-            "the_number_of_threads_changes_no_bit",
-            "threads_do_not_move_an_interval",
+            "bits_do_not_depend_on_thread_count",
+            "intervals_do_not_depend_on_threads",
             "equal_records_give_equal_bytes",
         ],
     ),
     (
-        "the place of an answer decides, and ties are whatever a script makes of them",
+        "position bias is ignored, and ties are handled arbitrarily",
         &[
             "position_bias_is_found",
             "leanings_are_those_of_the_records",
@@ -68,7 +68,7 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "length and lists please",
+        "longer responses and lists get higher scores",
         &[
             "verbosity_bias_is_found",
             "formatting_bias_is_found",
@@ -76,32 +76,35 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "items are lost and nobody is told",
+        "items are lost silently",
         &[
-            "a_lost_case_lowers_the_coverage_of_its_models",
-            "coverage_is_told_in_the_same_words_everywhere",
-            "what_is_missing_is_bounded_by_all_wrong_and_all_right",
+            "lost_case_lowers_coverage_of_its_models",
+            "coverage_text_is_equal_in_all_outputs",
+            "missing_verdicts_bound_the_statistics",
             "too_many_unscored_is_exit_code_3",
         ],
     ),
-    ("results swell with the images", &["records_hold_no_pixels"]),
     (
-        "a verdict is cut off, and scored",
+        "result files contain the images",
+        &["records_hold_no_pixels"],
+    ),
+    (
+        "a truncated verdict is scored",
         &[
-            "a_prompt_that_is_too_long_fails_alone",
-            "the_context_is_used_to_its_last_place",
+            "too_long_prompt_fails_alone",
+            "context_is_used_to_its_last_position",
         ],
     ),
     (
-        "an image is missing, and so is the run",
-        &["a_folder_of_cases_goes_on_after_every_fault"],
+        "a missing image aborts the run",
+        &["case_folder_continues_after_every_problem"],
     ),
     (
-        "nobody knows whether more is better",
-        &["tables_say_whether_more_is_better"],
+        "tables do not state whether higher is better",
+        &["tables_state_whether_higher_is_better"],
     ),
     (
-        "a report calls home, or runs what an answer says",
+        "a report loads remote content or executes text of a response",
         &[
             "the_page_loads_nothing_and_says_what_may_run",
             "no_text_breaks_out_of_the_page",
@@ -109,22 +112,22 @@ const DEFECTS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "chance is reported as a difference",
+        "noise is reported as a difference",
         &[
             "chance_is_not_taken_for_a_difference",
             "few_cases_are_unclear",
-            "two_judges_on_the_same_cases",
+            "two_judges_are_compared_on_common_cases",
         ],
     ),
     (
-        "a calibration is used for a judge it was not made for",
+        "a calibration is applied to another judge",
         &[
-            "another_judge_is_refused",
+            "calibration_of_another_judge_is_rejected",
             "a_calibration_belongs_to_its_judge",
         ],
     ),
     (
-        "a coefficient is not the one it is called",
+        "a coefficient does not match its name",
         &[
             "two_raters_as_scipy_and_scikit_learn",
             "several_raters_as_krippendorff_statsmodels_and_pingouin",
@@ -149,7 +152,7 @@ fn every_defect_has_its_tests() {
     }
 }
 
-/// An image of noise, which does not become smaller in any form, leaves its hash in a record.
+/// A record contains the hash of a noise image, which is incompressible, and no pixels.
 #[test]
 fn records_hold_no_pixels() {
     let folder = Folder::of(2);
@@ -167,18 +170,18 @@ fn records_hold_no_pixels() {
 }
 
 #[test]
-fn tables_say_whether_more_is_better() {
+fn tables_state_whether_higher_is_better() {
     let folder = Folder::of(6);
     folder.write_cases(&(0..6).map(case).collect::<Vec<_>>());
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let told = |args: &[&str]| folder.run(args).out;
-    let agree = told(&["agree", "out", "--resamples", "50"]);
+    let output = |args: &[&str]| folder.run(args).out;
+    let agree = output(&["agree", "out", "--resamples", "50"]);
     assert!(
         agree.contains("mean absolute error (lower is better)"),
         "{agree}"
     );
-    assert!(told(&["metrics", "cases"]).contains("higher is better in every metric"));
-    let report = told(&["report", "out", "--resamples", "50", "--format", "markdown"]);
+    assert!(output(&["metrics", "cases"]).contains("higher is better in every metric"));
+    let report = output(&["report", "out", "--resamples", "50", "--format", "markdown"]);
     assert!(report.contains("higher is better"), "{report}");
-    assert!(told(&["rank", "out", "--resamples", "50"]).contains("models, best first"));
+    assert!(output(&["rank", "out", "--resamples", "50"]).contains("models, best first"));
 }

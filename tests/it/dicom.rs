@@ -1,4 +1,4 @@
-//! DICOM objects: `assets/golden/make_dicom.py` says how they and the expected pixels were made.
+//! DICOM objects. `assets/golden/make_dicom.py` generates them and the expected pixels.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ fn see(bytes: &[u8], view: &View) -> Result<DecodedImage, DecodeError> {
 }
 
 #[test]
-fn objects_look_as_the_reference_shows_them() {
+fn dicom_pixels_match_reference() {
     let expected: Vec<Value> = serde_json::from_slice(&object("expected.json")).unwrap();
     assert!(expected.len() > 20);
     for entry in &expected {
@@ -41,7 +41,7 @@ fn objects_look_as_the_reference_shows_them() {
             _ => wanted,
         };
         assert_eq!(wanted.len(), image.data().len(), "{name}");
-        // Two decoders of JPEG differ by their rounding.
+        // JPEG decoders differ in rounding.
         let most = if entry["lossy"] == true { 3 } else { 1 };
         let far = wanted
             .iter()
@@ -54,7 +54,7 @@ fn objects_look_as_the_reference_shows_them() {
 }
 
 #[test]
-fn what_was_looked_at_is_told() {
+fn frame_and_window_are_reported() {
     let shown = |name: &str, view: &View| *see(&object(name), view).unwrap().shown().unwrap();
     let own = shown("ct.dcm", &View::default());
     assert_eq!(
@@ -78,7 +78,7 @@ fn what_was_looked_at_is_told() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_in_words_of_our_own() {
+fn missing_frames_and_windows_are_rejected() {
     let error = |name: &str, window, frame| {
         see(&object(name), &view(window, frame))
             .unwrap_err()
@@ -90,10 +90,10 @@ fn what_is_not_there_is_refused_in_words_of_our_own() {
 }
 
 #[test]
-fn a_stream_deeper_than_its_samples_is_refused() {
+fn stream_deeper_than_its_samples_is_rejected() {
     let deep = object("jpeg2000.dcm");
     assert!(see(&deep, &View::default()).is_ok());
-    // Bits allocated, bits stored and the highest bit: of 16 bits, which the stream keeps.
+    // Change bits allocated, bits stored and high bit from 16 to 8 bits; the encoded stream keeps 16 bits.
     let mut shallow = deep;
     for (element, from, to) in [(0, 16, 8), (1, 16, 8), (2, 15, 7)] {
         let mut wanted = vec![0x28, 0, element, 1, b'U', b'S', 2, 0, from, 0];
@@ -105,16 +105,16 @@ fn a_stream_deeper_than_its_samples_is_refused() {
     assert!(error.contains("cannot be decoded"), "{error}");
 }
 
-/// What is whole, and of a kind that is not read, is not called damaged.
+/// An intact object of an unsupported type is not reported as damaged.
 #[test]
-fn objects_of_other_kinds_are_told_from_damaged_ones() {
+fn unsupported_objects_differ_from_damaged_ones() {
     let told = |bytes: &[u8]| see(bytes, &View::default()).unwrap_err().to_string();
     let mut deep = object("jpeg.dcm");
     let frame = deep.windows(2).position(|w| w == [0xff, 0xc0]).unwrap();
     deep[frame + 4] = 12;
     assert!(told(&deep).contains("unsupported"), "{}", told(&deep));
     assert!(told(&deep).contains("12 bits"), "{}", told(&deep));
-    // The pixels under a private tag: an object without an image.
+    // With the pixels under a private tag, the object has no image.
     let mut report = object("ct.dcm");
     let pixels = report.windows(4).rposition(|w| w == [0xe0, 0x7f, 0x10, 0]);
     report[pixels.unwrap()] = 0xe1;
@@ -126,7 +126,7 @@ fn objects_of_other_kinds_are_told_from_damaged_ones() {
 }
 
 #[test]
-fn broken_objects_are_errors_and_name_nobody() {
+fn errors_of_damaged_objects_name_no_patient() {
     let mut names: Vec<PathBuf> = std::fs::read_dir(golden())
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -179,7 +179,7 @@ fn broken_objects_are_errors_and_name_nobody() {
 }
 
 #[test]
-fn a_folder_of_objects_is_judged_and_no_patient_is_in_it() {
+fn records_of_dicom_cases_name_no_patient() {
     let folder = Folder::empty();
     let mut cases = Vec::new();
     for (i, name) in ["ct.dcm", "frames.dcm", "rgb.dcm", "torn.dcm"]
@@ -207,7 +207,7 @@ fn a_folder_of_objects_is_judged_and_no_patient_is_in_it() {
     assert_eq!(records[3]["reason"], "image");
     let message = records[3]["message"].as_str().unwrap();
     assert!(message.starts_with("images/torn.dcm: "), "{message}");
-    // Resumed, it is the same; looked at in another way, it is judged anew.
+    // Resuming reuses the verdicts; another frame or window requires new verdicts.
     let before = folder.read("out/records.jsonl");
     assert_eq!(folder.judge("out", &[]).code, 0);
     assert_eq!(folder.read("out/records.jsonl"), before);
@@ -231,14 +231,14 @@ fn a_folder_of_objects_is_judged_and_no_patient_is_in_it() {
     }
 }
 
-/// `ACEM3_TEST_DICOM` names a folder of objects, such as pydicom's own test files, and
-/// `ACEM3_TEST_PYTHON` a Python with pydicom, which shows them for comparison.
+/// Compares with pydicom. `ACEM3_TEST_DICOM` is a folder of objects, such as pydicom's test files, and
+/// `ACEM3_TEST_PYTHON` a Python interpreter with pydicom.
 #[test]
 #[expect(
     clippy::print_stderr,
-    reason = "a skipped test says so, and what was refused"
+    reason = "prints rejected objects and the reason for skipped tests"
 )]
-fn a_folder_of_objects_looks_as_the_reference_shows_it() {
+fn dicom_folder_matches_pydicom() {
     let (folder, python) = (
         std::env::var_os("ACEM3_TEST_DICOM"),
         std::env::var_os("ACEM3_TEST_PYTHON"),

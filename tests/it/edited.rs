@@ -1,4 +1,4 @@
-//! Records that somebody changed, and runs that are compared with themselves.
+//! Edited records, and comparisons of a run with itself.
 
 use crate::folder::Folder;
 
@@ -9,7 +9,7 @@ fn judged() -> Folder {
 }
 
 #[test]
-fn a_score_that_no_judge_gives_is_refused_by_its_line() {
+fn out_of_range_score_is_rejected_with_its_line() {
     let folder = judged();
     let whole = folder.read("out/records.jsonl");
     let at = whole.find("\"scores\":[").unwrap() + "\"scores\":[".len();
@@ -33,7 +33,7 @@ fn a_score_that_no_judge_gives_is_refused_by_its_line() {
 }
 
 #[test]
-fn a_judge_beside_itself_is_named() {
+fn comparing_a_judge_with_itself_is_reported() {
     let folder = judged();
     let labels = "case,model,score\nc0,alpha,4\nc0,beta,1\nc1,alpha,2\nc1,beta,3\n";
     folder.write("labels.csv", labels);

@@ -1,4 +1,4 @@
-//! The whole program with the panel inside it, on the demo and on odd input.
+//! The whole program with the embedded panel, on the demo and on unusual input.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn demo() -> String {
 }
 
 #[test]
-fn the_demo_is_judged_the_same_in_any_batch_and_on_any_number_of_threads() {
+fn demo_verdicts_do_not_depend_on_batch_or_threads() {
     let folder = Folder::empty();
     let mut files = Vec::new();
     for (out, batch, threads) in [("a", "1", "1"), ("b", "5", "2"), ("c", "16", "3")] {
@@ -45,9 +45,9 @@ fn the_demo_is_judged_the_same_in_any_batch_and_on_any_number_of_threads() {
     }
 }
 
-/// Swapping the responses of a case mirrors the verdict, number by number.
+/// Swapping the responses of a case swaps all numbers of the verdict.
 #[test]
-fn the_combined_verdict_is_symmetric() {
+fn combined_verdict_is_symmetric() {
     let folder = Folder::of(2);
     let responses = json!([
         {"model": "a", "text": "There are two lesions on the left side."},
@@ -75,9 +75,9 @@ fn the_combined_verdict_is_symmetric() {
     assert_eq!(records[0]["flip"], records[1]["flip"]);
 }
 
-/// Text cases, images that cannot be used, texts that are too long or imitate the format.
+/// Text cases, unusable images, and texts that are too long or imitate the format.
 #[test]
-fn odd_cases_do_not_stop_the_run() {
+fn unusual_cases_do_not_stop_the_run() {
     let folder = Folder::of(2);
     let long = "lesion ".repeat(3000);
     let wide = image::GrayImage::new(20_000_000, 1);

@@ -1,9 +1,9 @@
-//! Published encoders against the reference implementations: `assets/golden/make_encoders.py` says how the
-//! values were made.
+//! Published encoders compared with the reference implementations. `assets/golden/make_encoders.py` generates the
+//! expected values.
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ fn json(path: &Path) -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// What the files of a folder say.
+/// Reads the configuration files of a folder.
 pub(crate) fn open(folder: &Path) -> Published {
     let file = |name: &str| json(&folder.join(name));
     let (config, open_clip) = (file("config.json"), file("open_clip_config.json"));
@@ -46,7 +46,7 @@ pub(crate) fn open(folder: &Path) -> Published {
     Published::open(&files).unwrap()
 }
 
-/// The weights of a folder's encoder, every tensor of its file accounted for.
+/// Loads the encoder of a folder and checks that it uses every tensor of the file.
 pub(crate) fn weights(folder: &Path, published: &Published) -> Tensors {
     let stored = tensors(&folder.join(published.layout.files()[0]));
     let names = stored.keys().map(String::as_str);
@@ -60,7 +60,7 @@ fn load(folder: &Path, published: &Published) -> VisionTower {
     published.load(&vb, published.selection()).unwrap()
 }
 
-/// The largest difference over the largest magnitude.
+/// Returns the largest difference divided by the largest magnitude.
 pub(crate) fn distance(got: &Tensor, want: &Tensor) -> f32 {
     assert_eq!(got.dims(), want.dims());
     let largest = |t: &Tensor| {
@@ -70,7 +70,7 @@ pub(crate) fn distance(got: &Tensor, want: &Tensor) -> f32 {
     largest(&(got - want).unwrap()) / largest(want)
 }
 
-/// Compares all states, what follows them and the selected features; gives the largest distance.
+/// Compares all states, the final outputs and the selected features; returns the largest distance.
 pub(crate) fn compare(tower: &VisionTower, values: &Tensors, most: f32) -> f32 {
     let pixels = &values["pixel_values"];
     let layers = tower.config().num_hidden_layers;
@@ -105,7 +105,7 @@ pub(crate) fn compare(tower: &VisionTower, values: &Tensors, most: f32) -> f32 {
 }
 
 #[test]
-fn every_state_is_that_of_the_reference() {
+fn encoder_states_match_reference() {
     let cases = [
         ("clip", Layout::Clip),
         ("siglip", Layout::Siglip),
@@ -117,7 +117,7 @@ fn every_state_is_that_of_the_reference() {
         let mut published = open(&folder);
         assert_eq!(published.layout, layout);
         if name == "biomedclip" {
-            // The file names a trunk of full size, of which the script made a smaller one.
+            // The file names a full-size trunk; the script created a smaller one.
             assert_eq!(published.config.sequence(), 197);
             published.config = VisionConfig {
                 hidden_size: 24,
@@ -136,11 +136,11 @@ fn every_state_is_that_of_the_reference() {
 }
 
 #[test]
-fn dinov2_takes_its_positions_to_other_grids() {
+fn dinov2_interpolates_positions_to_other_grids() {
     let folder = golden().join("encoders/dinov2");
     let published = open(&folder);
     assert_eq!(published.layout, Layout::Dinov2);
-    // What the processor yields is smaller than what the positions were made for.
+    // The processor's images are smaller than the grid of the position embeddings.
     assert_eq!(published.config.image_size, 16);
     assert_eq!(published.config.form.position_grid, Some(5));
     for side in [16, 20, 30] {
@@ -161,7 +161,7 @@ fn dinov2_takes_its_positions_to_other_grids() {
 }
 
 #[test]
-fn a_selection_without_its_norm_is_an_error() {
+fn feature_selection_without_its_norm_is_an_error() {
     let folder = golden().join("encoders/clip");
     let published = open(&folder);
     let stored = tensors(&folder.join("model.safetensors"));
@@ -191,7 +191,7 @@ fn image(name: &str) -> DecodedImage {
     decode(&std::fs::read(path).unwrap(), &Limits::default()).unwrap()
 }
 
-/// The largest difference in grey levels, and the share of values that differ by more than rounding.
+/// Returns the largest difference in grey levels, and the proportion of values that differ by more than rounding.
 fn levels(got: &Tensor, want: &Tensor, std: [f64; 3]) -> (f64, f64) {
     assert_eq!(got.dims(), want.dims());
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
@@ -207,7 +207,7 @@ fn levels(got: &Tensor, want: &Tensor, std: [f64; 3]) -> (f64, f64) {
 }
 
 #[test]
-fn pixel_values_are_those_of_every_reference_processor() {
+fn pixel_values_match_reference_processors() {
     let files = json(&golden().join("encoders/processors.json")).unwrap();
     let expected = tensors(&golden().join("encoders/processors.safetensors"));
     assert!(expected.len() > 20);
@@ -237,8 +237,8 @@ fn pixel_values_are_those_of_every_reference_processor() {
             (processor.preprocess(&picture).unwrap(), processor.image_std)
         };
         let (worst, differ) = levels(&values, &expected[name], std);
-        // Pillow to the last bit, but for the order of the passes: since Pillow 13 a tall image is scaled
-        // down before it is scaled across. Torch scales across first and rounds its weights to fewer bits.
+        // Equal to Pillow to the last bit, except for the order of the passes: since Pillow 13, tall images are
+        // resized vertically first. Torch resizes horizontally first and rounds its weights to fewer bits.
         let most_differ = match (*backend, *drawn) {
             ("pil", "mixed") => 0.,
             ("pil", _) => 0.3,
@@ -254,7 +254,7 @@ fn pixel_values_are_those_of_every_reference_processor() {
 }
 
 #[test]
-fn llava_next_chooses_and_keeps_what_the_reference_does() {
+fn llava_next_tiles_match_reference() {
     let rows = json(&golden().join("encoders/resolutions.json")).unwrap();
     let files = json(&golden().join("encoders/processors.json")).unwrap();
     let mut file = files["llava-next"].clone();

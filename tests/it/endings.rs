@@ -1,11 +1,11 @@
-//! How runs end: what is counted, what the exit code says, and what is left.
+//! End of a run: counts, exit codes and remaining files.
 
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case, said};
 
 #[test]
-fn only_verdicts_are_new_and_reused() {
+fn only_verdicts_count_as_new_or_reused() {
     let folder = Folder::of(2);
     let mut cases: Vec<_> = (0..2).map(case).collect();
     cases[1]["responses"][0]["text"] = json!("[[too long]]");
@@ -22,7 +22,7 @@ fn only_verdicts_are_new_and_reused() {
 }
 
 #[test]
-fn a_run_without_one_verdict_is_not_done() {
+fn run_without_verdicts_fails() {
     let folder = Folder::of(2);
     let mut cases: Vec<_> = (0..2).map(case).collect();
     for case in &mut cases {
@@ -40,7 +40,7 @@ fn a_run_without_one_verdict_is_not_done() {
 }
 
 #[test]
-fn what_failed_before_its_first_record_leaves_nothing() {
+fn failure_before_first_record_leaves_no_files() {
     let folder = Folder::of(2);
     let fail = [
         "judge",
@@ -62,17 +62,17 @@ fn what_failed_before_its_first_record_leaves_nothing() {
     ] {
         assert_eq!(folder.path("mine").join(name).exists(), there, "{name}");
     }
-    // What was judged before stays.
+    // Earlier verdicts stay.
     folder.judge("out", &["--limit", "1"]);
     let before = folder.read("out/records.jsonl");
     assert_eq!(run("out").code, 4);
     assert_eq!(folder.read("out/records.jsonl"), before);
 }
 
-/// A place that is always full.
+/// A device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_summary_that_nobody_can_read_is_not_the_input_s_fault() {
+fn unwritable_stdout_exits_4() {
     let folder = Folder::of(2);
     let judge = ["judge", "cases", "--out", "out", "--panel", "scripted:"];
     for args in [&judge[..], &["data", "check", "cases"]] {
@@ -90,7 +90,7 @@ fn a_summary_that_nobody_can_read_is_not_the_input_s_fault() {
 }
 
 #[test]
-fn faults_that_cost_no_verdict_are_noted() {
+fn problems_without_lost_verdicts_are_noted() {
     let folder = Folder::of(2);
     let mut cases: Vec<_> = (0..2).map(case).collect();
     cases[1]["labels"] = json!({"final": "high"});
@@ -107,14 +107,14 @@ fn faults_that_cost_no_verdict_are_noted() {
     let records = folder.records("out");
     assert_eq!(records[1]["status"], "noted");
     assert!(records[1]["message"].as_str().unwrap().contains("labels"));
-    // Statistics read past it.
+    // Statistics skip the problem.
     let said = folder.run(&["rank", "out"]);
     assert_eq!(said.code, 0, "{}", said.err);
 }
 
-/// What Python's `json` writes is read, though it is no JSON: no verdict is lost by it.
+/// Non-standard output of Python's `json` module is accepted, and no verdict is lost.
 #[test]
-fn lines_as_python_writes_them_cost_nothing() {
+fn python_json_lines_are_accepted() {
     let folder = Folder::of(3);
     let cases: Vec<_> = (0..3).map(case).collect();
     folder.write_cases(&cases);
@@ -138,7 +138,7 @@ fn lines_as_python_writes_them_cost_nothing() {
 }
 
 #[test]
-fn the_files_of_somebody_else_are_kept() {
+fn foreign_files_are_kept() {
     let folder = Folder::of(1);
     folder.write_cases(&[case(0)]);
     folder.write("out/run.json", "{\"hello\": 1}");

@@ -1,5 +1,5 @@
-//! Format-locked generation by a tiny random panel: what is written always parses, and depends on
-//! nothing but the task.
+//! Constrained decoding by a tiny random panel: the text always parses and depends only on the
+//! task.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use candle::{Device, Tensor};
 
 use crate::tiny::{self, CONTROL, SETTINGS};
 
-/// The ratings of tasks, all of which fit, written together.
+/// Generates the ratings of tasks in one batch; all tasks must fit.
 fn written(engine: &Engine, tasks: &[Task], prefixes: &mut Prefixes) -> Vec<Vec<Rating>> {
     let results = engine.write(tasks, prefixes).unwrap();
     results.into_iter().map(Result::unwrap).collect()
 }
 
-/// The same, each task written alone and nothing shared.
+/// Generates the ratings of each task alone, without shared caches.
 fn alone(engine: &Engine, tasks: &[Task]) -> Vec<Vec<Rating>> {
     let one = |task: &Task| {
         let task = std::slice::from_ref(task);
@@ -31,7 +31,7 @@ fn alone(engine: &Engine, tasks: &[Task]) -> Vec<Vec<Rating>> {
 }
 
 #[test]
-fn sharing_prefixes_and_batches_changes_no_bit() {
+fn bits_do_not_depend_on_prefixes_or_batches() {
     let engine = tiny::panel(SETTINGS);
     let tasks = tiny::session(&engine);
     let expected = alone(&engine, &tasks);
@@ -40,7 +40,7 @@ fn sharing_prefixes_and_batches_changes_no_bit() {
     let (computed, reused) = prefixes.counts();
     // The opening, two cases, six ordered pairs and three ends of each.
     assert_eq!((computed, reused), (1 + 2 + 6 + 18, 4 * 18 - 27));
-    // Once more with everything known, and in other companies.
+    // Repeat with a filled cache and in other batches.
     assert_eq!(written(&engine, &tasks, &mut prefixes), expected);
     assert_eq!(prefixes.counts().0, computed);
     let mut order: Vec<usize> = (0..tasks.len()).rev().collect();
@@ -55,7 +55,7 @@ fn sharing_prefixes_and_batches_changes_no_bit() {
 }
 
 #[test]
-fn what_was_forgotten_is_computed_anew_to_the_same_bits() {
+fn evicted_prefixes_are_recomputed_exactly() {
     let engine = tiny::panel(Settings {
         analysis_tokens: 0,
         scores_only: true,
@@ -68,17 +68,17 @@ fn what_was_forgotten_is_computed_anew_to_the_same_bits() {
     let first = written(&engine, &batch(0), &mut prefixes);
     let computed = prefixes.counts().0;
     assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
-    assert_eq!(prefixes.counts().0, computed, "nothing was forgotten yet");
+    assert_eq!(prefixes.counts().0, computed, "no prefix is evicted yet");
     for i in 1..6 {
         written(&engine, &batch(i), &mut prefixes);
     }
     let computed = prefixes.counts().0;
     assert_eq!(written(&engine, &batch(0), &mut prefixes), first);
-    assert!(prefixes.counts().0 > computed, "nothing was forgotten");
+    assert!(prefixes.counts().0 > computed, "no prefix was evicted");
 }
 
 #[test]
-fn a_prompt_cut_elsewhere_shares_nothing() {
+fn prompt_with_other_boundaries_shares_no_prefix() {
     let engine = tiny::panel(SETTINGS);
     let mut tasks = tiny::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     tasks.truncate(2);
@@ -92,7 +92,7 @@ fn a_prompt_cut_elsewhere_shares_nothing() {
     assert_eq!(prefixes.counts(), (7, 1), "only the opening is the same");
 }
 
-/// What holds for every text that was ever written.
+/// Checks the properties of every generated text.
 fn check(task: &Task, ratings: &[Rating], engine: &Engine) {
     let settings = engine.settings();
     assert_eq!(ratings.len(), 2 * tiny::aspect(task).criteria().len());
@@ -110,7 +110,7 @@ fn check(task: &Task, ratings: &[Rating], engine: &Engine) {
         );
         assert!(CONTROL.iter().all(|c| !text.contains(c)), "{text:?}");
         let tokens = engine.tokenizer().free(text).unwrap().len();
-        // Broken bytes come out as a replacement character of three bytes.
+        // Invalid bytes become a replacement character of three bytes.
         assert!(tokens <= 3 * settings.analysis_tokens, "{text:?}");
         if settings.scores_only {
             assert!(text.is_empty() && !rating.cut);
@@ -121,7 +121,7 @@ fn check(task: &Task, ratings: &[Rating], engine: &Engine) {
 }
 
 #[test]
-fn every_text_parses_and_keeps_to_its_budget() {
+fn every_text_parses_within_its_budget() {
     let mut stopped = 0;
     let mut cut = 0;
     for analysis_tokens in [1, 8] {
@@ -136,12 +136,12 @@ fn every_text_parses_and_keeps_to_its_budget() {
             stopped += ratings.iter().filter(|r| !r.cut).count();
         }
     }
-    // Neither end of a free text went untested.
+    // Both ends of a free text occur: early stop and exhausted budget.
     assert!(cut > 20 && stopped > 20, "{cut} cut, {stopped} stopped");
 }
 
 #[test]
-fn scores_alone_are_those_of_empty_analyses() {
+fn scores_only_equal_scores_with_empty_analyses() {
     let engine = tiny::panel(Settings {
         analysis_tokens: 0,
         scores_only: true,
@@ -151,7 +151,7 @@ fn scores_alone_are_those_of_empty_analyses() {
     assert_eq!(written(&engine, &tasks, &mut Prefixes::default()), expected);
     for (task, ratings) in tasks.iter().zip(&expected) {
         check(task, ratings, &engine);
-        // The text up to its last score, as a prompt of its own, leads to the same last score.
+        // The text up to its last score, used as a prompt, leads to the same last score.
         let last = ratings.last().unwrap();
         let aspect = tiny::aspect(task);
         let format = Format::branch(aspect);
@@ -185,7 +185,7 @@ fn scores_alone_are_those_of_empty_analyses() {
 }
 
 #[test]
-fn no_budget_means_no_analysis() {
+fn zero_budget_gives_no_analysis() {
     let engine = tiny::panel(Settings {
         analysis_tokens: 0,
         scores_only: false,
@@ -198,7 +198,7 @@ fn no_budget_means_no_analysis() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_fails_alone() {
+fn too_long_prompt_fails_alone() {
     let engine = tiny::panel(SETTINGS);
     let short = tiny::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     let long = "very ".repeat(600);
@@ -228,11 +228,11 @@ fn a_prompt_that_is_too_long_fails_alone() {
 }
 
 #[test]
-fn the_context_is_used_to_its_last_place() {
+fn context_is_used_to_its_last_position() {
     let task = |engine: &Engine| tiny::tasks(engine, "a", "Q?", ["Yes.", "No."]).remove(0);
     let Err(Error::TooLong { prompt, answer, .. }) = one(&tiny::panel_of(1, SETTINGS), &task)
     else {
-        panic!("one place is enough")
+        panic!("one position is enough")
     };
     let exact = one(&tiny::panel_of(prompt + answer, SETTINGS), &task).unwrap();
     assert_eq!(exact, one(&tiny::panel(SETTINGS), &task).unwrap());
@@ -246,7 +246,7 @@ fn one(engine: &Engine, task: &impl Fn(&Engine) -> Task) -> Result<Vec<Rating>, 
 }
 
 #[test]
-fn a_task_without_its_image_or_member_fails_alone() {
+fn task_without_image_or_member_fails_alone() {
     let engine = tiny::panel(SETTINGS);
     let mut tasks = tiny::tasks(&engine, "a", "Is there a mass?", ["Yes.", "No."]);
     tasks[1].image = None;
@@ -258,7 +258,7 @@ fn a_task_without_its_image_or_member_fails_alone() {
 }
 
 #[test]
-fn weights_that_are_not_numbers_give_an_error_instead_of_a_score() {
+fn nan_weights_give_an_error_instead_of_a_score() {
     let tokenizer = tiny::tokenizer();
     let config = tiny::config(&tokenizer);
     let (trunk, mut heads) = tiny::parts(&tokenizer);
@@ -275,7 +275,7 @@ fn weights_that_are_not_numbers_give_an_error_instead_of_a_score() {
 }
 
 #[test]
-fn swapping_the_responses_mirrors_the_prompt() {
+fn swapped_responses_swap_the_prompt() {
     let tokenizer = tiny::tokenizer();
     for layout in [Layout::Paper, Layout::CaseFirst] {
         let judge = tiny::judge(layout, &tokenizer);
@@ -311,14 +311,14 @@ fn swapping_the_responses_mirrors_the_prompt() {
     }
 }
 
-/// Where a text begins in slots, searched for from a place on.
+/// Returns the start of a text in slots, searched from a position.
 fn marker(slots: &[Slot], text: &[Slot], from: usize) -> usize {
     let place = slots[from..].windows(text.len()).position(|w| w == text);
     place.unwrap() + from
 }
 
 #[test]
-fn an_analysis_is_quoted_as_it_was_written() {
+fn analysis_is_quoted_verbatim() {
     let format = Format::branch(Aspect::Expression);
     let texts = vec![("a \r\n b".to_owned(), 3); 8];
     let free: Vec<_> = format
@@ -331,9 +331,9 @@ fn an_analysis_is_quoted_as_it_was_written() {
 
 const RATINGS_FILE: &str = "ACEM3_TEST_RATINGS";
 
-/// In a process for each number of threads, with a product that is shared out among them.
+/// Runs one process per number of threads, with a product large enough to use several threads.
 #[test]
-fn the_number_of_threads_changes_no_bit() {
+fn bits_do_not_depend_on_thread_count() {
     if let Ok(file) = std::env::var(RATINGS_FILE) {
         std::fs::write(file, at_work()).unwrap();
         return;
@@ -342,7 +342,7 @@ fn the_number_of_threads_changes_no_bit() {
     let texts = ["1", "2", "4"].map(|threads| {
         let file = folder.path().join(threads);
         let status = Command::new(std::env::current_exe().unwrap())
-            .args(["engine::the_number_of_threads_changes_no_bit", "--exact"])
+            .args(["engine::bits_do_not_depend_on_thread_count", "--exact"])
             .env("RAYON_NUM_THREADS", threads)
             .env(RATINGS_FILE, &file)
             .output()
@@ -355,7 +355,7 @@ fn the_number_of_threads_changes_no_bit() {
     assert_eq!(texts[0], texts[2]);
 }
 
-/// Ratings and a large product with all their digits.
+/// Returns ratings and a large product with all digits.
 fn at_work() -> String {
     let engine = tiny::panel(SETTINGS);
     let tasks = tiny::session(&engine);

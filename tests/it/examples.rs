@@ -1,4 +1,4 @@
-//! Real questions for training and measuring, where the public data sets are at hand.
+//! Items of the public data sets for training and measurement, if the data sets are available.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn images(items: &[DatasetItem]) -> BTreeSet<&str> {
 }
 
 #[test]
-fn train_and_held_out_share_no_image() {
+fn train_and_held_out_images_are_disjoint() {
     let Some(root) = data("") else { return };
     let load = |split| load_real(&root, split).unwrap();
     let slake = [
@@ -39,7 +39,7 @@ fn train_and_held_out_share_no_image() {
 }
 
 #[test]
-fn every_question_has_a_wrong_answer_and_draws_repeat() {
+fn every_question_has_reproducible_wrong_answers() {
     let Some(root) = data("") else { return };
     let items = load_real(&root, DatasetSplit::HeldOut).unwrap();
     let wrong = DistractorPool::new(&items);
@@ -64,7 +64,7 @@ fn every_question_has_a_wrong_answer_and_draws_repeat() {
 }
 
 #[test]
-fn model_pairs_are_of_closed_questions_of_the_rows_asked_for() {
+fn model_pairs_come_from_closed_questions_in_rows() {
     let Some(root) = data("") else { return };
     let pairs = path_vqa_model_pairs(&root, 1000..1500).unwrap();
     assert!(pairs.len() > 300, "{}", pairs.len());

@@ -1,10 +1,10 @@
-//! What is wrong with an input, and what it costs: the least that it must, told once.
+//! Input problems: each affects as few verdicts as possible and is reported once.
 
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, case};
 
-/// A table of `n` questions, without images, and a file of answers per model.
+/// Creates a table of `n` questions without images, and one answers file per model.
 fn table(n: usize, models: &[&str]) -> Folder {
     let folder = Folder::empty();
     let mut rows = vec!["id,image,question".to_owned()];
@@ -47,7 +47,7 @@ fn near(found: f64, expected: f64) {
 }
 
 #[test]
-fn an_empty_answer_costs_its_pairs_only() {
+fn empty_answer_affects_only_its_pairs() {
     let folder = table(2, &["a", "b", "c"]);
     change(&folder, "b", "b says 1", " ");
     let summary = summary(&folder, "out", &[]);
@@ -85,7 +85,7 @@ fn an_empty_answer_costs_its_pairs_only() {
 }
 
 #[test]
-fn a_response_without_text_costs_its_pairs_only() {
+fn response_without_text_affects_only_its_pairs() {
     for empty in [
         json!({"model": "gamma"}),
         json!({"model": "gamma", "text": null}),
@@ -109,7 +109,7 @@ fn a_response_without_text_costs_its_pairs_only() {
 }
 
 #[test]
-fn a_lost_case_lowers_the_coverage_of_its_models() {
+fn lost_case_lowers_coverage_of_its_models() {
     let folder = table(4, &["a", "b"]);
     folder.write(
         "cases/questions.csv",
@@ -128,9 +128,9 @@ fn a_lost_case_lowers_the_coverage_of_its_models() {
 }
 
 #[test]
-fn a_fault_is_told_once_and_is_no_case() {
+fn problem_is_reported_once_and_is_not_a_case() {
     let folder = table(3, &["a", "b", "c"]);
-    // One line torn behind its id, one before it: two answers of b are missing.
+    // One line is cut off after its id and one before it, so two answers of b are missing.
     change(&folder, "b", "\"text\":\"b says 0\"}", "\"te");
     change(
         &folder,
@@ -159,10 +159,10 @@ fn a_fault_is_told_once_and_is_no_case() {
 }
 
 #[test]
-fn faults_of_answers_heed_the_limit() {
+fn limit_applies_to_answer_errors() {
     let folder = table(3, &["a", "b"]);
     let mut lines = folder.read("cases/answers/b.jsonl");
-    // A second answer to a question that is judged, one to a later one, and a line of no model.
+    // A second answer to a judged question, a second answer to a later question, and a line without a model.
     lines += &answer(0, "again");
     lines += &answer(2, "again");
     lines += "{\"question_id\": 2, \"text\": \"x\", \"model_id\": 1}\n";
@@ -182,9 +182,9 @@ fn faults_of_answers_heed_the_limit() {
 }
 
 #[test]
-fn answers_to_rows_that_are_broken_are_not_of_no_case() {
+fn answers_to_malformed_rows_match_a_case() {
     let folder = table(4, &["a", "b"]);
-    // A row too long, one without a question, one whose id is lost; and an answer of no case.
+    // A row with too many columns, one without a question, one without an id; and an answer without a case.
     folder.write(
         "cases/questions.csv",
         "id,image,question\n0,,q?\n1,,q?,more\n2,,\n,,q?\n",
@@ -198,14 +198,14 @@ fn answers_to_rows_that_are_broken_are_not_of_no_case() {
 }
 
 #[test]
-fn nothing_judged_says_the_commonest_reason_and_how_to_check_it() {
+fn run_without_verdicts_reports_most_frequent_reason() {
     let folder = table(3, &["a", "b"]);
     for model in ["a", "b"] {
         let lines: String = (7..9).map(|i| answer(i, "x")).collect();
         folder.write(&format!("mine/{model}.jsonl"), &lines);
         std::fs::remove_file(folder.path(&format!("cases/answers/{model}.jsonl"))).unwrap();
     }
-    // One fault that is not the others', and comes first.
+    // The first problem differs from all others.
     folder.write(
         "cases/questions.csv",
         "id,image,question\n0,,q?,more\n1,,q?\n2,,q?\n",
@@ -219,7 +219,7 @@ fn nothing_judged_says_the_commonest_reason_and_how_to_check_it() {
 }
 
 #[test]
-fn nothing_judged_says_the_first_reason_and_is_not_done() {
+fn run_without_verdicts_reports_first_reason() {
     let folder = Folder::of(2);
     let said = folder.judge("out", &["--baseline", "nomodel"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
@@ -237,14 +237,14 @@ fn nothing_judged_says_the_first_reason_and_is_not_done() {
 }
 
 #[test]
-fn a_limit_of_no_case_is_bad_usage() {
+fn zero_limit_is_a_usage_error() {
     let said = Folder::of(2).judge("out", &["--limit", "0"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("--limit"), "{}", said.err);
 }
 
 #[test]
-fn models_need_names_and_names_cannot_move_the_cursor() {
+fn model_names_are_required_and_escaped() {
     let folder = Folder::of(3);
     let mut cases: Vec<_> = (0..3).map(case).collect();
     cases[0]["responses"][1]["model"] = json!("");
@@ -281,7 +281,7 @@ fn models_need_names_and_names_cannot_move_the_cursor() {
 }
 
 #[test]
-fn answers_in_other_languages_are_no_surprise() {
+fn answers_in_other_languages_are_ignored() {
     let folder = Folder::empty();
     let row = |qid: u32, lang: &str| json!({"qid": qid, "img_name": "a.png", "question": "q?", "answer": "x", "q_lang": lang});
     folder.write(
@@ -323,7 +323,7 @@ fn answers_in_other_languages_are_no_surprise() {
 }
 
 #[test]
-fn flags_without_use_are_named() {
+fn flags_without_effect_are_reported() {
     let folder = Folder::of(2);
     let said = folder.judge("out", &["--split", "train", "--lang", "zh"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -339,7 +339,7 @@ fn flags_without_use_are_named() {
 
 #[cfg(unix)]
 #[test]
-fn pipes_and_devices_are_refused() {
+fn pipes_and_devices_are_rejected() {
     let folder = Folder::of(2);
     let pipe = |name: &str| {
         let made = std::process::Command::new("mkfifo")
@@ -374,7 +374,7 @@ fn pipes_and_devices_are_refused() {
 }
 
 #[test]
-fn answers_beyond_the_rows_may_be_of_another_split() {
+fn extra_answers_may_belong_to_another_split() {
     let Some(path) = crate::cases::data("path_vqa") else {
         return;
     };

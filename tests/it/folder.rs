@@ -1,4 +1,4 @@
-//! A folder of cases made for a test, and the program run on it.
+//! Test helper: a temporary case folder, and runs of the program on it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// A temporary folder with `cases/` (the input) and room for outputs.
+/// A temporary folder with `cases/` (input) and outputs.
 pub(crate) struct Folder {
     dir: tempfile::TempDir,
 }
 
-/// What a program run to its end said.
+/// Output of a finished program.
 pub(crate) struct Said {
     /// The exit code.
     pub(crate) code: i32,
@@ -22,14 +22,14 @@ pub(crate) struct Said {
 }
 
 impl Folder {
-    /// A folder without cases.
+    /// Creates a folder without cases.
     pub(crate) fn empty() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("cases/images")).unwrap();
         Self { dir }
     }
 
-    /// A folder of `n` good cases, two of which share each image.
+    /// Creates a folder with `n` valid cases, two per image.
     pub(crate) fn of(n: usize) -> Self {
         let folder = Self::empty();
         for i in 0..n.div_ceil(2) {
@@ -44,7 +44,7 @@ impl Folder {
         folder
     }
 
-    /// A path in the folder.
+    /// Returns a path in the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -67,7 +67,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The lines of a file of records.
+    /// Returns the lines of a records file.
     pub(crate) fn records(&self, out: &str) -> Vec<Value> {
         let text = self.read(&format!("{out}/records.jsonl"));
         text.lines()
@@ -75,19 +75,19 @@ impl Folder {
             .collect()
     }
 
-    /// The manifest of an output folder.
+    /// Returns the manifest of an output folder.
     pub(crate) fn manifest(&self, out: &str) -> Value {
         serde_json::from_str(&self.read(&format!("{out}/run.json"))).unwrap()
     }
 
-    /// The program, to be run in this folder, deaf to the environment of the tests.
+    /// Returns a command for the program in this folder, without the environment of the tests.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = program(self.dir.path());
         command.args(args);
         command
     }
 
-    /// `acem3 judge cases --out OUT --panel scripted:` with more arguments.
+    /// Runs `acem3 judge cases --out OUT --panel scripted:` with additional arguments.
     pub(crate) fn judge(&self, out: &str, more: &[&str]) -> Said {
         self.run(
             &[
@@ -98,13 +98,13 @@ impl Folder {
         )
     }
 
-    /// Runs the program to its end.
+    /// Runs the program and waits until it exits.
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         said(&self.command(args).output().unwrap())
     }
 }
 
-/// What a finished program said.
+/// Converts the output of a finished program.
 pub(crate) fn said(output: &Output) -> Said {
     Said {
         code: output.status.code().unwrap_or(-1),
@@ -116,7 +116,7 @@ pub(crate) fn said(output: &Output) -> Said {
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acem3"));
     command.current_dir(folder).stdin(Stdio::null());
-    // Notes stay on one line.
+    // Keep notes on one line.
     command.env("COLUMNS", "1000");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ACEM3_") {
@@ -126,7 +126,7 @@ fn program(folder: &Path) -> Command {
     command
 }
 
-/// Good case number `i`.
+/// Returns valid case number `i`.
 pub(crate) fn case(i: usize) -> Value {
     json!({
         "id": format!("c{i}"),

@@ -1,9 +1,9 @@
-//! Encoders of full size against the reference, in f32 and in bf16: `assets/golden/make_encoders.py` makes
-//! them and says how much memory it took.
+//! Full-size encoders compared with the reference, in f32 and bf16. `assets/golden/make_encoders.py` generates
+//! them and reports its peak memory.
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use candle_nn::var_builder::SimpleBackend;
 
 use crate::encoders::{compare, golden, open, tensors, weights};
 
-/// Weights of several types, each given as it is.
+/// Weights of several dtypes, returned without conversion.
 struct Kept(HashMap<String, Tensor>);
 
 impl SimpleBackend for Kept {
@@ -50,7 +50,7 @@ impl SimpleBackend for Kept {
     }
 }
 
-/// Matrices in bf16, all else as it is: what `--dtype bf16` makes of a tower.
+/// Converts matrices to bf16 and keeps other tensors, like `--dtype bf16`.
 fn narrowed(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     let narrow = |(name, tensor): (String, Tensor)| {
         let matrix = tensor.rank() == 2 && !name.contains("embed");
@@ -64,7 +64,7 @@ fn narrowed(weights: HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     weights.into_iter().map(narrow).collect()
 }
 
-/// The reference's peak, its weights and values being written to a folder.
+/// Writes the reference's weights and values to a folder and returns its peak memory.
 fn reference(python: &std::ffi::OsStr, folder: &Path, name: &str, dtype: &str) -> String {
     let mut command = Command::new(python);
     command.arg(golden().join("make_encoders.py"));
@@ -77,7 +77,7 @@ fn reference(python: &std::ffi::OsStr, folder: &Path, name: &str, dtype: &str) -
 
 #[test]
 #[ignore = "writes 1.6 GB with the reference: ACEM3_PYTHON names a Python with the packages of make_encoders.py"]
-fn encoders_of_full_size_are_those_of_the_reference() {
+fn full_size_encoders_match_reference() {
     let Some(python) = std::env::var_os("ACEM3_PYTHON") else {
         println!("skipped: ACEM3_PYTHON is not set");
         return;

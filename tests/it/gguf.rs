@@ -1,4 +1,4 @@
-//! GGUF files judged with and looked into by the program itself, whole and broken.
+//! The program judges with GGUF files and inspects them; damaged files are rejected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn sum(found: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn a_file_is_a_panel_and_says_what_it_is_made_of() {
+fn gguf_file_is_a_panel_and_is_inspected() {
     let folder = Folder::empty();
     let path = golden("llama-k.gguf").display().to_string();
     let found = inspect(&folder, &path);
@@ -45,16 +45,16 @@ fn a_file_is_a_panel_and_says_what_it_is_made_of() {
     assert!(member["encoder"].is_null());
     let hash = member["files"]["llama-k.gguf"].as_str().unwrap();
     assert_eq!(hash.len(), 64);
-    // Embedding and output; of each layer 2 x 128 x 256, 2 x 64 x 256, 3 x 256 x 256 and 2 norms.
+    // Embedding and output; per layer 2 x 128 x 256, 2 x 64 x 256, 3 x 256 x 256 and 2 norms.
     let layer = 2 * 128 * 256 + 2 * 64 * 256 + 3 * 256 * 256 + 2 * 256;
     let parameters = 2 * 480 * 256 + 2 * layer + 256;
     assert_eq!(sum(&found, "parameters_shared"), parameters);
     assert_eq!(sum(&found, "parameters"), 4 * parameters);
-    // The tensors are all of the file but its header.
+    // The tensors take the whole file except its header.
     let file = fs::metadata(&path).unwrap().len();
     let bytes = sum(&found, "bytes_shared");
     assert!(bytes < file && bytes > file - 20_000, "{bytes} of {file}");
-    // In memory they stay as they are.
+    // They stay quantised in memory.
     assert_eq!(sum(&found, "bytes_loaded"), bytes);
     assert_eq!(found["trunks"][0]["shared_layers"], 1);
 
@@ -64,7 +64,7 @@ fn a_file_is_a_panel_and_says_what_it_is_made_of() {
 }
 
 #[test]
-fn files_and_folders_stand_side_by_side() {
+fn panel_combines_files_and_folders() {
     let folder = Folder::empty();
     let llava = assets().join("golden/checkpoints/llava");
     fs::copy(golden("llama-q8_0.gguf"), folder.path("q8.gguf")).unwrap();
@@ -81,7 +81,7 @@ fn files_and_folders_stand_side_by_side() {
         serde_json::json!(["Q8_0", "f32"])
     );
     assert_eq!(found["members"][2]["kind"], "qwen2");
-    // The same file twice is kept once, though it is spoken to in two ways.
+    // A file used by two members is stored once, even with different chat templates.
     let parameters = |i: usize| found["members"][i]["parameters"].as_u64().unwrap();
     let once = parameters(0) + parameters(2) + parameters(3);
     assert_eq!(parameters(0), parameters(1));
@@ -92,7 +92,7 @@ fn files_and_folders_stand_side_by_side() {
 }
 
 #[test]
-fn a_folder_with_one_file_is_that_file() {
+fn folder_with_one_gguf_file_equals_the_file() {
     let folder = Folder::empty();
     fs::create_dir_all(folder.path("one")).unwrap();
     fs::copy(golden("llama-f16.gguf"), folder.path("one/model.gguf")).unwrap();
@@ -102,7 +102,7 @@ fn a_folder_with_one_file_is_that_file() {
     assert_eq!(one["judge_sha256"], file["judge_sha256"]);
 }
 
-/// What the program says of a changed copy of a file, which must be an error.
+/// Returns the error for a changed copy of a file.
 fn error_after(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
     let folder = Folder::empty();
     let mut bytes = fs::read(golden(name)).unwrap();
@@ -119,7 +119,7 @@ fn error_after(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
     said.err
 }
 
-/// The same of a file that is damaged or of a kind that is not read, with what to do about it.
+/// Returns the error for a damaged or unsupported file, and checks that it has a hint.
 fn hinted(name: &str, damage: impl Fn(&mut Vec<u8>)) -> String {
     let error = error_after(name, damage);
     assert!(error.contains("hint: "), "{error}");
@@ -132,7 +132,7 @@ fn assert_says(error: &str, words: &[&str]) {
     }
 }
 
-/// The place after a text in a file.
+/// Returns the position after a text in a file.
 fn after(bytes: &[u8], text: &str) -> usize {
     let found = bytes.windows(text.len()).position(|w| w == text.as_bytes());
     found.unwrap() + text.len()
@@ -143,7 +143,7 @@ fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
 }
 
 #[test]
-fn files_that_are_cut_off_or_something_else() {
+fn truncated_and_foreign_files_are_rejected() {
     let short = hinted("llama-q8_0.gguf", |bytes| bytes.truncate(bytes.len() - 100));
     assert_says(&short, &["tensor `", "cut off or changed", "hint:"]);
     for keep in [0, 3, 10, 24, 100, 5000] {
@@ -157,7 +157,7 @@ fn files_that_are_cut_off_or_something_else() {
 }
 
 #[test]
-fn counts_and_lengths_that_lie() {
+fn wrong_counts_and_lengths_are_rejected() {
     let huge = u64::MAX.to_le_bytes();
     let tensors = hinted("llama-f16.gguf", |bytes| put(bytes, 8, &huge));
     assert_says(&tensors, &["tensor_count 18446744073709551615"]);
@@ -177,7 +177,7 @@ fn counts_and_lengths_that_lie() {
         });
         assert_says(&lied, &["array", &n.to_string(), "hint:"]);
     }
-    // A dimension of a tensor, its offset, and both so that their product wraps around.
+    // A dimension of a tensor, its offset, and dimensions whose product overflows.
     let shape = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 4;
         put(bytes, at, &(1u64 << 40).to_le_bytes());
@@ -205,7 +205,7 @@ fn counts_and_lengths_that_lie() {
 }
 
 #[test]
-fn what_is_not_known_or_does_not_fit() {
+fn unknown_and_incompatible_content_is_rejected() {
     let kind = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &16u32.to_le_bytes());
@@ -255,7 +255,7 @@ fn what_is_not_known_or_does_not_fit() {
     });
     assert_says(&words, &["tokenizer.ggml.pre is `qwen9`", "hint:"]);
     let scale = hinted("llama-q8_0.gguf", |bytes| {
-        // The scale of the last block before the last three norms is no number.
+        // The scale of the last block before the last three norms is NaN.
         let at = bytes.len() - 3 * 64 * 4 - 34;
         put(bytes, at, &[0xff, 0x7f]);
     });

@@ -1,4 +1,4 @@
-//! Snapshots from a hub that does what it should, and from hubs that refuse.
+//! Snapshots from a working hub and from hubs that return errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::imitation::{Asked, COMMIT, Imitation, Reply, Server, hash, sha256};
 
 pub(crate) const CONFIG: &[u8] = b"{\"model_type\": \"llava\"}";
 
-/// Weights of 300,000 bytes that do not repeat.
+/// Weights of 300,000 non-repeating bytes.
 pub(crate) fn weights() -> Vec<u8> {
     (0_u32..75_000)
         .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
@@ -43,7 +43,7 @@ pub(crate) fn fetch(settings: &HubSettings, id: &str) -> Result<Snapshot, HubErr
     Hub::new(settings.clone(), true).snapshot(&repo, &FileFilter::Panel)
 }
 
-/// All files below a folder, by their paths.
+/// Returns all files in a folder by path.
 pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -57,7 +57,7 @@ pub(crate) fn all(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
+fn snapshot_has_layout_of_python_tools() {
     let large = weights();
     let files = [
         ("config.json", CONFIG),
@@ -96,7 +96,7 @@ fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
         let link = fs::read_link(found.folder.join("model.safetensors")).unwrap();
         assert_eq!(link, Path::new("../../blobs").join(sha256(&large)));
     }
-    // The token goes to the hub, and to nobody the hub sends us to.
+    // The token is sent to the hub, but not to hosts that the hub redirects to.
     assert!(
         imitation
             .hub
@@ -107,7 +107,7 @@ fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
     let stored = imitation.storage.asked();
     assert!(!stored.is_empty() && stored.iter().all(|a| a.header("authorization").is_none()));
 
-    // What is there is not asked for again; a commit and --offline need no hub at all.
+    // Cached files are not requested again; a commit and --offline need no hub.
     assert_eq!(fetch(&settings, "owner/name").unwrap(), found);
     assert_eq!(imitation.hub.asked().len(), 1);
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_repository_becomes_a_snapshot_in_the_layout_of_the_python_tools() {
 }
 
 #[test]
-fn files_in_folders_and_copies_instead_of_links() {
+fn snapshot_supports_subfolders_and_copies() {
     let large = weights();
     let imitation = Imitation::good(&[("a/b/model.bin", &large[..]), ("a/c.json", CONFIG)]);
     for symlinks in [true, false] {
@@ -152,7 +152,7 @@ fn files_in_folders_and_copies_instead_of_links() {
 }
 
 #[test]
-fn refusals_are_told_apart() {
+fn hub_errors_are_distinguished() {
     let cases = [
         (401, "GatedRepo", "access is gated (401)"),
         (403, "GatedRepo", "access is gated (403)"),
@@ -180,20 +180,23 @@ fn refusals_are_told_apart() {
         );
     }
     let imitation = Imitation::good(&[("config.json", CONFIG), ("a.bin", b"x")]);
-    let mut nobody = settings(imitation.hub.url(), dir.path());
-    nobody.token = None;
-    let error = fetch(&nobody, "owner/other").unwrap_err();
+    let mut anonymous = settings(imitation.hub.url(), dir.path());
+    anonymous.token = None;
+    let error = fetch(&anonymous, "owner/other").unwrap_err();
     assert!(
         error.to_string().contains("no token is set (401)"),
         "{error}"
     );
-    let error = fetch(&nobody, "owner/name@v9").unwrap_err();
+    let error = fetch(&anonymous, "owner/name@v9").unwrap_err();
     assert!(error.to_string().contains("no revision `v9`"), "{error}");
-    assert!(all(dir.path()).is_empty(), "a refusal leaves nothing");
+    assert!(
+        all(dir.path()).is_empty(),
+        "rejected downloads must not leave files"
+    );
 }
 
 #[test]
-fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
+fn busy_hub_is_retried_before_using_the_cache() {
     let calls = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&calls);
     let mischief = move |asked: &Asked| {
@@ -235,7 +238,7 @@ fn a_busy_hub_is_asked_again_and_then_the_cache_stands_in() {
 }
 
 #[test]
-fn redirects_to_another_host_do_not_carry_the_token() {
+fn redirects_to_other_hosts_omit_the_token() {
     let files = [("config.json", CONFIG), ("a.bin", b"x")];
     let imitation = Imitation::good(&files);
     let target = imitation.hub.url();
@@ -252,7 +255,7 @@ fn redirects_to_another_host_do_not_carry_the_token() {
 }
 
 #[test]
-fn offline_an_incomplete_snapshot_names_the_missing_file() {
+fn offline_error_names_missing_snapshot_file() {
     let files = [("config.json", CONFIG), ("a.bin", b"x"), ("b.bin", b"y")];
     let imitation = Imitation::good(&files);
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Downloads over connections that break, from servers that lie, onto disks that are full.
+//! Downloads with broken connections, wrong server responses and full disks.
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::fs;
@@ -16,7 +16,7 @@ use acem3::checkpoints::hub::HubErrorKind;
 use crate::hub::{CONFIG, all, fetch, settings, weights};
 use crate::imitation::{Asked, COMMIT, Imitation, Reply, sha256};
 
-/// A hub whose storage answers as it is told; where that gives nothing, as it should.
+/// Starts a hub whose storage uses the given responses, or the normal response if none is given.
 fn bad_content(
     reply: impl Fn(&Asked, Vec<u8>) -> Option<Reply> + Send + Sync + 'static,
 ) -> Imitation {
@@ -32,7 +32,7 @@ fn bad_content(
 }
 
 #[test]
-fn a_broken_download_goes_on_where_it_broke() {
+fn interrupted_download_resumes() {
     // Every connection ends after 100,000 bytes.
     let imitation = bad_content(|asked, bytes| {
         let mut reply = Reply::content(asked, &bytes);
@@ -54,7 +54,7 @@ fn a_broken_download_goes_on_where_it_broke() {
         .collect();
     assert_eq!(starts, [0, 100_000, 200_000]);
 
-    // Another process goes on too.
+    // Another process resumes the download too.
     let dir = tempfile::tempdir().unwrap();
     settings.cache = dir.path().to_owned();
     let down = Arc::new(AtomicUsize::new(0));
@@ -88,7 +88,7 @@ fn a_broken_download_goes_on_where_it_broke() {
 }
 
 #[test]
-fn a_server_that_cannot_resume_starts_anew() {
+fn download_restarts_without_resume_support() {
     let calls = AtomicUsize::new(0);
     let imitation = bad_content(move |_, bytes| {
         let mut reply = Reply::new(200, bytes);
@@ -104,7 +104,7 @@ fn a_server_that_cannot_resume_starts_anew() {
 }
 
 #[test]
-fn what_another_left_behind_is_checked_and_replaced() {
+fn foreign_partial_file_is_checked_and_replaced() {
     let imitation = bad_content(|_, _| None);
     let dir = tempfile::tempdir().unwrap();
     let blobs = dir.path().join("models--owner--name/blobs");
@@ -123,7 +123,7 @@ fn what_another_left_behind_is_checked_and_replaced() {
 }
 
 #[test]
-fn wrong_bytes_and_sizes_are_refused() {
+fn wrong_bytes_and_sizes_are_rejected() {
     type Lie = fn(&Asked, Vec<u8>) -> Option<Reply>;
     let lies: [(&str, Lie); 4] = [
         ("sha256", |asked, mut bytes| {
@@ -171,7 +171,7 @@ fn wrong_bytes_and_sizes_are_refused() {
 }
 
 #[test]
-fn headers_that_do_not_fit_the_content_are_refused() {
+fn headers_that_contradict_content_are_rejected() {
     let files = [
         ("config.json", CONFIG),
         ("model.safetensors", &weights()[..]),
@@ -216,7 +216,7 @@ fn headers_that_do_not_fit_the_content_are_refused() {
 }
 
 #[test]
-fn a_silent_server_is_given_up() {
+fn silent_server_times_out() {
     let silent = |asked: &Asked| {
         if asked.path.starts_with("/blob/") && asked.method == "GET" {
             std::thread::sleep(Duration::from_secs(2));
@@ -238,7 +238,7 @@ fn a_silent_server_is_given_up() {
 }
 
 #[test]
-fn a_connection_that_breaks_without_progress_is_given_up() {
+fn connection_without_progress_is_abandoned() {
     let imitation = bad_content(|asked, bytes| {
         let mut reply = Reply::content(asked, &bytes);
         reply.cut = Some(0);
@@ -256,11 +256,11 @@ fn a_connection_that_breaks_without_progress_is_given_up() {
     assert_eq!(imitation.storage.downloads().len(), 3);
 }
 
-/// `ACEM3_TEST_SMALL_DISK` names a folder on a disk of less than 300,000 bytes.
+/// `ACEM3_TEST_SMALL_DISK` is a folder on a disk with less than 300,000 bytes.
 #[test]
-fn a_full_disk_is_told_and_leaves_what_can_go_on() {
+fn full_disk_is_reported_and_download_can_resume() {
     let Some(disk) = std::env::var_os("ACEM3_TEST_SMALL_DISK") else {
-        println!("passed over: ACEM3_TEST_SMALL_DISK names no folder on a small disk");
+        println!("skipped: ACEM3_TEST_SMALL_DISK is not a folder on a small disk");
         return;
     };
     let imitation = bad_content(|_, _| None);

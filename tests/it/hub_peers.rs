@@ -1,8 +1,8 @@
-//! The hub as a person meets it, and the cache as the Python tools meet it.
+//! The hub from the command line, and a cache shared with the Python tools.
 
 #![expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements and the reason for skipped tests"
 )]
 
 use std::fs;
@@ -26,7 +26,7 @@ const MINI: [&str; 7] = [
     "conclusion.safetensors",
 ];
 
-/// Runs the program with a hub and a cache, and nothing else of the environment's.
+/// Runs the program with a hub and a cache, without other environment variables.
 pub(crate) fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> Said {
     let mut command = folder.command(args);
     for (name, _) in std::env::vars_os() {
@@ -42,7 +42,7 @@ pub(crate) fn run(folder: &Folder, endpoint: &str, args: &[&str]) -> Said {
 }
 
 #[test]
-fn a_panel_on_the_hub_judges_and_its_commit_is_recorded() {
+fn hub_panel_judges_and_records_its_commit() {
     let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
     let files: Vec<(&str, Vec<u8>)> = MINI
         .iter()
@@ -92,7 +92,7 @@ fn a_panel_on_the_hub_judges_and_its_commit_is_recorded() {
 }
 
 #[test]
-fn what_cannot_be_had_ends_with_a_hint_and_code_2() {
+fn failed_download_exits_2_with_hint() {
     let refuse = |asked: &Asked| {
         let gated = asked.path.contains("/gated");
         gated.then(|| Reply::refused(403, "GatedRepo"))
@@ -163,7 +163,7 @@ fn what_cannot_be_had_ends_with_a_hint_and_code_2() {
 }
 
 #[test]
-fn names_that_lead_outside_are_refused() {
+fn path_traversal_is_rejected() {
     let answer = |_: &Asked| {
         let listing = serde_json::json!({"id": "a/b", "sha": COMMIT, "siblings": [{"rfilename": "../../x.bin"}]});
         Reply::new(200, listing.to_string())
@@ -184,11 +184,11 @@ fn names_that_lead_outside_are_refused() {
     );
 }
 
-/// A Python with `huggingface_hub`, where the person names one.
+/// Returns a Python interpreter with `huggingface_hub`, if the user sets one.
 fn python() -> Option<String> {
     let named = std::env::var("ACEM3_TEST_PYTHON").ok();
     if named.is_none() {
-        println!("passed over: ACEM3_TEST_PYTHON names no Python with huggingface_hub");
+        println!("skipped: ACEM3_TEST_PYTHON is not a Python interpreter with huggingface_hub");
     }
     named
 }
@@ -211,7 +211,7 @@ fn script(python: &str, endpoint: &str, cache: &Path, offline: bool) -> String {
 }
 
 #[test]
-fn either_finds_what_the_other_downloaded() {
+fn cache_is_shared_with_python_tools() {
     let Some(python) = python() else { return };
     let large = vec![3; 5000];
     let imitation = Imitation::good(&[("config.json", b"{}"), ("sub/model.bin", &large)]);
@@ -248,7 +248,7 @@ fn either_finds_what_the_other_downloaded() {
 }
 
 #[test]
-fn two_processes_download_each_file_once() {
+fn concurrent_processes_download_each_file_once() {
     let slow = |asked: &Asked| {
         if asked.path.starts_with("/blob/") {
             std::thread::sleep(std::time::Duration::from_millis(300));
@@ -269,7 +269,7 @@ fn two_processes_download_each_file_once() {
                     &url,
                     &["judge", "cases", "--out", out, "--panel", "owner/name"],
                 );
-                // The weights are none, but they came whole.
+                // The file contains no weights, but its download is complete.
                 assert_eq!(said.code, 2, "{}", said.err);
                 assert!(said.err.contains("panel.toml"), "{}", said.err);
             });

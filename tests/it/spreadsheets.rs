@@ -123,7 +123,7 @@ fn a_report_s_own_table_is_read_back_without_its_verdicts() {
     let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
     let said = agree(&folder, "report.csv", &table.out, &[]);
     assert_eq!(said.code, 2, "{}", said.out);
-    assert!(said.err.contains("no label in it"), "{}", said.err);
+    assert!(said.err.contains("no labels found"), "{}", said.err);
 }
 
 /// What a person gives a response, 1 to 5.
@@ -203,10 +203,10 @@ fn what_cannot_be_told_is_refused_with_a_way_out() {
     for (text, fault) in [
         (
             "case,model,score,rating\nc0,alpha,3,4\n",
-            "`score` and `rating` both hold ratings",
+            "`score` and `rating` both contain ratings",
         ),
-        ("case,model,quality\nc0,alpha,3\n", "no column of ratings"),
-        ("case,model,score\nc0,alpha,4/5\n", "holds `4/5`"),
+        ("case,model,quality\nc0,alpha,3\n", "no rating column"),
+        ("case,model,score\nc0,alpha,4/5\n", "found `4/5`"),
         ("prompt,model,score\nx,alpha,4\n", "no column `case`"),
     ] {
         let said = agree(&folder, "labels.csv", text, &[]);

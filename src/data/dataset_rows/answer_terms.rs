@@ -1,20 +1,20 @@
-//! When two short answers say the same.
+//! Compares short answers by meaning.
 //!
-//! Answers in the data sets are written by many hands: "Xray" and "x-ray", "the lungs" and "Lung",
-//! "Barin" and "Brain". A wrong answer must differ from the right one in more than its spelling.
+//! Spelling varies in the data sets: "Xray" and "x-ray", "the lungs" and "Lung", "Barin" and
+//! "Brain". A wrong answer must differ from the right one in more than its spelling.
 
 use std::collections::BTreeSet;
 
-/// Words that carry no meaning in a short answer.
+/// Words without meaning in a short answer.
 const FILLERS: [&str; 19] = [
     "a", "an", "the", "of", "in", "on", "at", "is", "are", "it", "this", "with", "and", "to",
     "lobe", "side", "region", "area", "part",
 ];
 
-/// Words that turn an answer round.
+/// Words that negate an answer.
 const NEGATIONS: [&str; 5] = ["no", "not", "without", "non", "absent"];
 
-/// Words that mean the same in these data sets; the first is what is written here.
+/// Synonyms in these data sets; the first of each group is the canonical form.
 const SAME: [&[&str]; 23] = [
     &["0", "zero", "none"],
     &["1", "one", "single", "solitary"],
@@ -41,7 +41,7 @@ const SAME: [&[&str]; 23] = [
     &["bowel", "intestine"],
 ];
 
-/// The words of a text in lower case and without plural, in order.
+/// Splits a text into canonical words: lower case, singular, in order.
 ///
 /// "x-ray", "x ray" and "xray" are one word; other hyphens separate words.
 pub(super) fn words(text: &str) -> Vec<String> {
@@ -59,7 +59,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     split.map(|word| canonical(singular(word))).collect()
 }
 
-/// The words that carry meaning, as a set.
+/// Returns the set of meaningful words, or of all words if none is meaningful.
 pub(super) fn terms(text: &str) -> BTreeSet<String> {
     let words = words(text);
     let meaning: BTreeSet<String> = words
@@ -74,12 +74,12 @@ pub(super) fn terms(text: &str) -> BTreeSet<String> {
     }
 }
 
-/// An answer as it is compared and counted: its words, one space between.
+/// Normalises an answer: its canonical words, separated by single spaces.
 pub(super) fn normal(text: &str) -> String {
     words(text).join(" ")
 }
 
-/// Whether an answer is "yes" (`Some(true)`), "no" (`Some(false)`) or something else.
+/// Returns `Some(true)` for "yes", `Some(false)` for "no" and `None` for any other answer.
 pub(super) fn yes_no(text: &str) -> Option<bool> {
     match normal(text).as_str() {
         "yes" => Some(true),
@@ -88,7 +88,7 @@ pub(super) fn yes_no(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether one answer says what the other says, or part of it: then it is not plainly wrong.
+/// Returns true if the words of one answer include those of the other. Such an answer is not clearly wrong.
 pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     let negated = |words: &BTreeSet<String>| NEGATIONS.iter().any(|n| words.contains(*n));
     if negated(a) != negated(b) {
@@ -101,12 +101,12 @@ pub(super) fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     within(a, b) || within(b, a)
 }
 
-/// Equal, or one slip of the pen apart in a word long enough to be sure.
+/// Returns true if two words are equal, or if they have at least five bytes and differ by one typing error.
 fn alike(a: &str, b: &str) -> bool {
     a == b || (a.len().min(b.len()) >= 5 && a.len().abs_diff(b.len()) <= 1 && one_slip(a, b))
 }
 
-/// Whether two words differ by one letter too many, too few, changed, or by two exchanged.
+/// Returns true if two words differ by one inserted, missing or changed letter, or by two swapped letters.
 fn one_slip(a: &str, b: &str) -> bool {
     let front = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let (x, y) = (rest(a.as_bytes(), front), rest(b.as_bytes(), front));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_does_not_make_a_difference() {
+    fn spelling_variants_overlap() {
         assert_eq!(normal("Transverse  Plane"), normal("axial plane."));
         for (a, b) in [
             ("Yes.", "yes"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn meaning_does() {
+    fn different_meanings_do_not_overlap() {
         for (a, b) in [
             ("Left Lung", "Right Lung"),
             ("T1", "T2"),

@@ -1,4 +1,4 @@
-//! Rows of the public data sets, in the train and held-out parts this project uses.
+//! Items of the public data sets, with the train and held-out splits of this project.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,31 +11,31 @@ use crate::data::cases;
 use crate::data::cases::{Case, ImageSource, SourceOptions};
 use crate::data::dataset_rows::answer_terms::yes_no;
 
-/// One question about one image with its reference answer.
+/// A question about an image with its reference answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatasetItem {
-    /// The image; embedded ones are shared by the items that ask about them.
+    /// Image. Items about the same embedded image share its bytes.
     pub image: ImageSource,
-    /// Equal for items about the same image: for clustered intervals and for splits.
+    /// Image identifier, equal for items about the same image; used for bootstrap clusters and splits.
     pub image_key: String,
     /// `slake`, `vqa_rad` or `path_vqa`.
     pub dataset: &'static str,
-    /// The question.
+    /// Question.
     pub question: String,
-    /// The reference answer.
+    /// Reference answer.
     pub answer: String,
-    /// Whether the question is closed: answered by yes or no, or by one of the options it names.
+    /// True if the question is closed: answered by yes or no, or by one of its options.
     pub closed: bool,
-    /// The kind of question, within which answers are exchangeable: SLAKE's content type, VQA-RAD's
-    /// question type, the first two words of the others.
+    /// Question type, within which answers are exchangeable: SLAKE's content type, VQA-RAD's question
+    /// type, and the first two words of the question in other data sets.
     pub group: String,
-    /// The part of the body, where the data set names it.
+    /// Organ or body part, if given by the data set.
     pub organ: Option<String>,
-    /// The modality, where the data set names it.
+    /// Modality, if given by the data set.
     pub modality: Option<String>,
 }
 
-/// A part of the data sets. No image is in two parts of one data set.
+/// A split of the data sets. Splits of one data set have no image in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetSplit {
     /// SLAKE's `train.json` in English.
@@ -44,13 +44,13 @@ pub enum DatasetSplit {
     SlakeValidate,
     /// VQA-RAD without the held-out images.
     VqaRadTrain,
-    /// A tenth of VQA-RAD, by image.
+    /// About a tenth of VQA-RAD, split by image.
     VqaRadHeldOut,
     /// Path-VQA's train shards.
     PathVqaTrain,
-    /// All of SLAKE's, VQA-RAD's and Path-VQA's train parts.
+    /// The train splits of SLAKE, VQA-RAD and Path-VQA.
     Train,
-    /// SLAKE's `validate.json` and the held-out part of VQA-RAD.
+    /// SLAKE's `validate.json` and the held-out split of VQA-RAD.
     HeldOut,
 }
 
@@ -63,7 +63,7 @@ impl DatasetSplit {
         }
     }
 
-    /// The data set's name, its place under the data folder and the split within.
+    /// Returns the name of the data set, its path in the data folder and the split to read.
     fn place(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Self::SlakeTrain | Self::Train => ("slake", "slake/train.json", None),
@@ -82,11 +82,11 @@ impl DatasetSplit {
     }
 }
 
-/// Loads a part of the data sets under `data_root` (`slake/`, `vqa_rad/`, `path_vqa/` in their
-/// released layouts). Rows without an answer are left out.
+/// Loads a split of the data sets in `data_root` (`slake/`, `vqa_rad/`, `path_vqa/` in their
+/// released layouts). Rows without an answer are skipped.
 ///
 /// # Errors
-/// If a data set is missing or a row of it is broken.
+/// If a data set is missing or has a malformed row.
 pub fn load_real(data_root: &Path, split: DatasetSplit) -> Result<Vec<DatasetItem>> {
     let mut items = Vec::new();
     for part in split.parts() {
@@ -98,7 +98,7 @@ pub fn load_real(data_root: &Path, split: DatasetSplit) -> Result<Vec<DatasetIte
         };
         let mut images = ImagePool::default();
         let source = cases::open(&data_root.join(place), &options)
-            .with_context(|| format!("the {dataset} data could not be opened"))?;
+            .with_context(|| format!("could not open the data set {dataset}"))?;
         for case in source {
             items.extend(item(case?, dataset, &mut images).filter(|i| part.holds(&i.image_key)));
         }
@@ -143,7 +143,7 @@ fn item(case: Case, dataset: &'static str, images: &mut ImagePool) -> Option<Dat
     whole.then_some(found)
 }
 
-/// VQA-RAD's question type: the first of several, with its two misspellings mended.
+/// Returns the first of VQA-RAD's question types, with two known misspellings corrected.
 fn question_type(kind: &str) -> String {
     let first = kind
         .split(',')
@@ -167,7 +167,7 @@ fn first_words(question: &str) -> String {
     words.join(" ")
 }
 
-/// One in ten images, by a hash of the name: stable whatever else is in the data set.
+/// Returns true for about one image in ten, by a hash of its key, so the split does not depend on other images.
 fn held_out(image_key: &str) -> bool {
     let digest = Sha256::digest(image_key.as_bytes());
     let number = digest
@@ -176,14 +176,14 @@ fn held_out(image_key: &str) -> bool {
     number.is_multiple_of(10)
 }
 
-/// Embedded images by content, each held once.
+/// Embedded images, stored once per content.
 #[derive(Default)]
 pub(super) struct ImagePool {
     by_content: HashMap<[u8; 32], Arc<[u8]>>,
 }
 
 impl ImagePool {
-    /// The image as it is to be kept, and its key.
+    /// Returns the image with shared bytes, and its key.
     pub(super) fn shared(&mut self, image: ImageSource, dataset: &str) -> (ImageSource, String) {
         match image {
             ImageSource::File(path) => {
@@ -192,7 +192,7 @@ impl ImagePool {
                     .unwrap_or_default()
                     .to_string_lossy()
                     .into_owned();
-                // SLAKE's images are all called `source.jpg`, in folders of their own.
+                // In SLAKE, each image is a file `source.jpg` in a separate folder.
                 let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
                 let key = if dataset == "slake" {
                     folder.to_string_lossy().into_owned()
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_bytes_are_held_once() {
+    fn equal_images_share_bytes() {
         let mut images = ImagePool::default();
         let image = |name: &str| ImageSource::Bytes {
             name: name.into(),
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(a_key, b_key);
         let (ImageSource::Bytes { bytes: a, .. }, ImageSource::Bytes { bytes: b, .. }) = (a, b)
         else {
-            panic!("bytes became a file");
+            panic!("expected embedded images");
         };
         assert!(Arc::ptr_eq(&a, &b));
         let file = ImageSource::File("imgs/xmlab7/source.jpg".into());
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn about_a_tenth_is_held_out() {
+    fn about_one_tenth_is_held_out() {
         let held = (0..10_000)
             .filter(|i| held_out(&format!("vqa_rad/synpic{i}.jpg")))
             .count();

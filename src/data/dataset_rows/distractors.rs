@@ -1,9 +1,9 @@
-//! Plausible wrong answers, drawn from the right answers to other questions.
+//! Samples plausible wrong answers from the right answers to other questions.
 //!
-//! A wrong answer that nobody gives to such a question is found out without looking at the image.
-//! So yes stands against no, an option against the other option, and anything else against an answer
-//! that others of its kind have, as often as they have it: by its frequency alone the wrong answer is
-//! as likely as the right one.
+//! A judge can detect an implausible answer without looking at the image. Therefore "yes" is paired
+//! with "no", an option with another option of the question, and any other answer with an answer to
+//! a question of the same type. Answers are sampled in proportion to their frequency, so frequency
+//! alone does not reveal the right answer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,33 +15,34 @@ use crate::data::dataset_rows::answer_terms::{normal, overlap, terms, yes_no};
 use crate::data::dataset_rows::dataset_items::DatasetItem;
 use crate::data::dataset_rows::question_options;
 
-/// Half of the draws are from the answers to so many of the questions most like this one: mostly the
-/// same question about other images.
+/// Number of most similar questions that half of the samples come from. Most of these are the same
+/// question about other images.
 const NEAREST: usize = 16;
 
-/// The other half is from a quarter of its kind, but from at most so many.
+/// Upper limit of candidates for the other half, which uses the most similar quarter of the question type.
 const OF_ITS_KIND: usize = 128;
 
-/// How far chance may move a question among its equals.
+/// Random noise added to similarities, which shuffles equally similar questions.
 const JITTER: f32 = 0.05;
 
-/// The answers of a set of items, by the questions they were given to.
+/// Right answers of a set of items, indexed by question.
 ///
-/// Pools should come from many items: those of both the train and the held-out part of a data set
-/// for measuring on the latter.
+/// Build the pool from many items. To measure on a held-out split, use the items of both the train and
+/// the held-out split.
 pub struct DistractorPool {
     answers: Vec<PooledAnswer>,
     given: Vec<AnswerUse>,
-    /// Indices into `given` by data set and kind of question, and by data set.
+    /// Indices into `given` by data set and question type; the empty type has all of a data set.
     pools: HashMap<(&'static str, String), Vec<usize>>,
-    /// Commonest spellings by data set and normal form.
+    /// Indices into `answers` by data set and normal form.
     spellings: HashMap<(&'static str, String), usize>,
-    /// The words of questions: their numbers, and how rare each is.
+    /// Word ids of question words.
     words: HashMap<String, u32>,
+    /// Rarity weight of each word id.
     rarity: Vec<f32>,
 }
 
-/// A distinct answer.
+/// A distinct answer in its most frequent spelling.
 struct PooledAnswer {
     text: String,
     terms: BTreeSet<String>,
@@ -51,11 +52,11 @@ struct PooledAnswer {
 /// One occurrence of an answer.
 struct AnswerUse {
     answer: usize,
-    /// The numbers of the question's words, in order.
+    /// Word ids of the question, sorted.
     question: Vec<u32>,
 }
 
-/// What an answer looks like; the wrong one should look the same.
+/// Shape of an answer. The wrong answer should have the same shape as the right one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerShape {
     YesNo,
@@ -78,7 +79,7 @@ fn shape(text: &str) -> AnswerShape {
 }
 
 impl DistractorPool {
-    /// Pools of the answers to `items`.
+    /// Builds the pool from the answers to `items`.
     pub fn new(items: &[DatasetItem]) -> Self {
         let mut pools = Self {
             answers: Vec::new(),
@@ -111,7 +112,7 @@ impl DistractorPool {
         pools
     }
 
-    /// Numbers the words of the questions. Rarity is the logarithm of the inverse frequency.
+    /// Assigns ids to the words of the questions. Rarity is the logarithm of the inverse frequency.
     fn add_words(&mut self, items: &[DatasetItem]) {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for item in items {
@@ -126,7 +127,7 @@ impl DistractorPool {
         }
     }
 
-    /// Collects the distinct answers, each in its commonest spelling.
+    /// Collects the distinct answers, each in its most frequent spelling.
     fn add_answers(&mut self, items: &[DatasetItem]) {
         let mut spelt: BTreeMap<(&'static str, String), BTreeMap<&str, u32>> = BTreeMap::new();
         for item in items {
@@ -136,10 +137,10 @@ impl DistractorPool {
             *forms.entry(&item.answer).or_default() += 1;
         }
         for (key, forms) in spelt {
-            let commonest = forms
+            let most_frequent = forms
                 .into_iter()
                 .max_by_key(|&(text, count)| (count, Reverse(text)));
-            let text = commonest.map_or("", |(text, _)| text);
+            let text = most_frequent.map_or("", |(text, _)| text);
             self.spellings.insert(key, self.answers.len());
             self.answers.push(PooledAnswer {
                 text: text.to_owned(),
@@ -158,8 +159,8 @@ impl DistractorPool {
         numbers
     }
 
-    /// A wrong answer to the item's question, in the spelling of its data set. `None` if there is
-    /// no other answer of its kind.
+    /// Samples a wrong answer to the item's question, in the spelling of its data set. Returns `None`
+    /// if there is no candidate.
     pub fn draw(&self, item: &DatasetItem, rng: &mut ChaCha8Rng) -> Option<String> {
         if let Some(yes) = yes_no(&item.answer) {
             return Some(in_style_of(&item.answer, if yes { "no" } else { "yes" }));
@@ -180,8 +181,8 @@ impl DistractorPool {
             .map(|answer| answer.text.clone())
     }
 
-    /// The wrong answers of the item's kind, of its answer's shape where there are such. What the
-    /// question itself says is no answer to it.
+    /// Returns wrong answers to questions of the item's type, with the shape of the right answer if
+    /// possible. Excludes answers whose words all occur in the question.
     fn candidates(&self, item: &DatasetItem) -> Vec<&AnswerUse> {
         let (right, look) = (terms(&item.answer), shape(&item.answer));
         let asked = terms(&item.question);
@@ -215,7 +216,7 @@ impl DistractorPool {
         Vec::new()
     }
 
-    /// Those that were given to the questions most like the item's.
+    /// Returns the answers to the questions most similar to the item's.
     fn nearest<'a>(
         &self,
         item: &DatasetItem,
@@ -238,7 +239,7 @@ impl DistractorPool {
             .collect()
     }
 
-    /// The share of the words of two questions that both have, weighted by rarity; 0 to 1.
+    /// Returns the rarity-weighted Jaccard similarity of the words of two questions, 0 to 1.
     fn likeness(&self, a: &[u32], b: &[u32]) -> f32 {
         let weight = |word: &u32| self.rarity.get(*word as usize).copied().unwrap_or(0.0);
         let shared: f32 = a
@@ -251,7 +252,7 @@ impl DistractorPool {
     }
 }
 
-/// `text` with the capital and the full stop of `model`.
+/// Returns `text` with the capitalisation and full stop of `model`.
 fn in_style_of(model: &str, text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next();
@@ -298,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn yes_against_no_in_the_same_style() {
+    fn yes_and_no_are_paired_in_same_style() {
         let items = [item("Is it?", "Yes.", "A"), item("Is it?", "no", "A")];
         assert_eq!(draws(&items, 0).into_keys().collect::<Vec<_>>(), ["No."]);
         assert_eq!(draws(&items, 1).into_keys().collect::<Vec<_>>(), ["yes"]);
     }
 
     #[test]
-    fn an_option_against_the_other() {
+    fn options_are_paired_with_each_other() {
         let items = [
             item("Which is bigger, liver or spleen?", "Liver", "Size"),
             item("Which is seen?", "Spleen", "Organ"),
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn by_frequency_and_never_the_same_in_other_words() {
+    fn sampling_follows_frequency_without_synonyms() {
         let mut items = vec![item("What organ is it?", "Lung", "Organ")];
         items.extend((0..30).map(|_| item("What organ is it?", "Liver", "Organ")));
         items.extend((0..10).map(|_| item("What organ is it?", "Heart", "Organ")));
@@ -325,12 +326,12 @@ mod tests {
         }
         let seen = draws(&items, 0);
         assert_eq!(seen.keys().collect::<Vec<_>>(), ["Heart", "Liver"]);
-        let share = f64::from(seen["Liver"]) / 400.0;
-        assert!((0.65..0.85).contains(&share), "{share}");
+        let proportion = f64::from(seen["Liver"]) / 400.0;
+        assert!((0.65..0.85).contains(&proportion), "{proportion}");
     }
 
     #[test]
-    fn numbers_against_numbers() {
+    fn numbers_are_paired_with_numbers() {
         let items =
             ["2", "1", "both lungs", "three", "Yes"].map(|a| item("How many?", a, "Quantity"));
         assert_eq!(

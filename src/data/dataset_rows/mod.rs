@@ -1,8 +1,8 @@
-//! Real questions with a known better answer: material for training a panel and measuring it.
+//! Pairs with a known better answer, from public data sets. They train and measure panels.
 //!
-//! A row of a public data set gives a pair when its reference answer is put against a plausible
-//! wrong one ([`DistractorPool`]), or when exactly one of two models' real answers agrees with the
-//! reference ([`path_vqa_model_pairs`]).
+//! The two answers of a pair are the reference answer and a plausible wrong one
+//! ([`DistractorPool`]), or two models' answers of which exactly one agrees with the reference
+//! ([`path_vqa_model_pairs`]).
 
 mod answer_terms;
 mod dataset_items;

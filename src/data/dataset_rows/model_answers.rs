@@ -1,4 +1,4 @@
-//! Pairs of real models' answers of which one is right.
+//! Pairs of model answers with exactly one right answer.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,33 +11,33 @@ use crate::data::dataset_rows::answer_terms::yes_no;
 use crate::data::dataset_rows::dataset_items::ImagePool;
 use crate::data::dataset_rows::reference_match::agrees;
 
-/// Two models' answers to a closed question, of which exactly one agrees with the reference.
+/// Two models' answers to a closed question. Exactly one agrees with the reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelPair {
-    /// The row of the data set, counted from zero.
+    /// Row of the data set, from 0.
     pub row: u64,
-    /// The image, shared by the pairs about it.
+    /// Image. Pairs about the same image share its bytes.
     pub image: ImageSource,
-    /// Equal for pairs about the same image.
+    /// Image identifier, equal for pairs about the same image.
     pub image_key: String,
-    /// The question.
+    /// Question.
     pub question: String,
-    /// The reference answer: yes or no.
+    /// Reference answer: yes or no.
     pub reference: String,
     /// The two answers, in the order of the answers files.
     pub responses: [Response; 2],
-    /// Which of the two agrees: 0 or 1.
+    /// Index of the answer that agrees with the reference: 0 or 1.
     pub better: usize,
-    /// Whether the other one says the opposite. If not, it says neither yes nor no, and could still
-    /// be right in other words.
+    /// True if the other answer is the opposite. Otherwise it contains neither yes nor no and may be
+    /// a paraphrase of the right answer.
     pub opposed: bool,
 }
 
-/// The pairs among the answers to the closed questions of some development rows of Path-VQA
-/// (`path_vqa/` and `answers/path_vqa_validation/` under `data_root`): every pair of models.
+/// Returns all pairs of models with one right answer to the closed questions in `rows` of Path-VQA's
+/// validation split. Reads `path_vqa/` and `answers/path_vqa_validation/` in `data_root`.
 ///
 /// # Errors
-/// If the data or the answers are missing or broken.
+/// If the data or the answers are missing or malformed.
 pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<ModelPair>> {
     let options = SourceOptions {
         answers: vec![data_root.join("answers/path_vqa_validation")],
@@ -45,7 +45,7 @@ pub fn path_vqa_model_pairs(data_root: &Path, rows: Range<u64>) -> Result<Vec<Mo
         ..SourceOptions::default()
     };
     let source = cases::open(&data_root.join("path_vqa"), &options)
-        .context("the answers to path_vqa could not be opened")?;
+        .context("could not open the model answers to path_vqa")?;
     let mut images = ImagePool::default();
     let mut pairs = Vec::new();
     for case in source.take(usize::try_from(rows.end).unwrap_or(usize::MAX)) {
@@ -106,7 +106,7 @@ mod tests {
     use serde_json::Map;
 
     #[test]
-    fn every_pair_with_one_right_answer() {
+    fn pairs_have_exactly_one_right_answer() {
         let response = |(model, text): (&str, &str)| Response {
             model: model.to_owned(),
             text: text.to_owned(),

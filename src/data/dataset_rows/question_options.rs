@@ -1,12 +1,12 @@
-//! The options of a question that offers them: "heart or lung?", "T1, T2, or FLAIR?".
+//! Extracts the options of a question such as "heart or lung?" or "T1, T2, or FLAIR?".
 
 use crate::data::dataset_rows::answer_terms::{overlap, terms};
 
-/// Options of more words than this cannot be told from the rest of the question.
+/// Most words of an option; longer options cannot be separated from the rest of the question.
 const LONGEST: usize = 3;
 
-/// The options a question offers besides the reference answer; none if it offers no choice, or if
-/// the reference is not one of its options.
+/// Returns the options of a question other than the reference answer. The list is empty if the question
+/// has no options or if the reference is not one of them.
 pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
     let text = question.trim().trim_end_matches(['?', '.', ' ']);
     let Some((before, after)) = text.rsplit_once(" or ") else {
@@ -22,8 +22,8 @@ pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
         .filter(|s| !s.is_empty())
         .collect();
     let mut options = Vec::new();
-    // In "Which is bigger, lung, liver or heart" the first part is the question itself; in "Is it
-    // solid or cystic" it ends with an option.
+    // "Which is bigger, lung, liver or heart": the first part is the question itself.
+    // "Is it solid or cystic": the first part ends with an option.
     if listed.len() > 1 {
         listed.remove(0);
         options.extend(listed.into_iter().map(|s| first_words(s, size)));
@@ -43,13 +43,13 @@ pub(super) fn others(question: &str, reference: &str) -> Vec<String> {
         .collect()
 }
 
-/// "gray or white matter", answered by "white matter": the other is "gray matter".
+/// Completes a shortened option: "gray or white matter", answered by "white matter", gives "gray matter".
 fn with_head(option: String, reference: &str, before: &str) -> String {
     let words: Vec<_> = reference.split_whitespace().collect();
     match words.last() {
         Some(&head) if words.len() > 1 && option.split_whitespace().count() < words.len() => {
-            let head_said = before.to_lowercase().contains(&head.to_lowercase());
-            if head_said {
+            let has_head = before.to_lowercase().contains(&head.to_lowercase());
+            if has_head {
                 option
             } else {
                 format!("{option} {}", head.to_lowercase())
@@ -59,7 +59,7 @@ fn with_head(option: String, reference: &str, before: &str) -> String {
     }
 }
 
-/// Whether the part before "or" ends with the right answer.
+/// Returns true if the part before "or" ends with the right answer.
 fn last_is(before: &str, right: &std::collections::BTreeSet<String>) -> bool {
     terms(&last_words(before, right.len())).is_subset(right)
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_other_option() {
+    fn other_option_is_found() {
         for (question, reference, other) in [
             ("Which organ is abnormal, heart or lung?", "Heart", "lung"),
             (
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn no_choice_no_option() {
+    fn question_without_choice_has_no_options() {
         assert!(others("Is the lung healthy?", "Yes").is_empty());
         assert!(others("Is it in the liver or spleen?", "Both kidneys").is_empty());
         let long = others(

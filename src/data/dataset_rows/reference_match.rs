@@ -1,19 +1,19 @@
-//! Whether a free answer agrees with the reference, as far as a rule can tell.
+//! Rule-based agreement of a free answer with the reference.
 
 use crate::data::dataset_rows::answer_terms::{words, yes_no};
 
-/// Whether an answer agrees with the reference; `None` if the rule cannot tell.
+/// Returns whether an answer agrees with the reference, or `None` if the rule does not apply.
 ///
-/// A closed question's answer is its first word "yes" or "no". For other references the answer
-/// agrees if it contains the reference's words in their order: a rule of thumb, which misses
-/// paraphrases and is fooled by negation.
+/// For closed questions with a yes/no reference, the first "yes" or "no" in the answer counts. For
+/// other references, the answer agrees if it contains the words of the reference in order. This
+/// heuristic misses paraphrases and ignores negation.
 pub fn agrees(answer_text: &str, reference: &str, closed: bool) -> Option<bool> {
     let words = words(answer_text);
     if closed && let Some(right) = yes_no(reference) {
         return words
             .iter()
             .find_map(|word| yes_no(word))
-            .map(|said| said == right);
+            .map(|answer| answer == right);
     }
     let wanted = self::words(reference);
     if wanted.is_empty() {
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_yes_or_no_decides() {
+    fn first_yes_or_no_decides() {
         assert_eq!(
             agrees("Yes, the image shows no fracture.", "yes", true),
             Some(true)
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn open_answers_contain_the_reference() {
+    fn open_answers_must_contain_reference() {
         assert_eq!(
             agrees("It is an MRI of the left lungs.", "Left Lung", false),
             Some(true)

@@ -1,4 +1,4 @@
-//! Images that no file holds: a blank one, and one that is named by its pixels.
+//! Images that are not read from files.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use anyhow::{Context as _, Result};
 use super::LoadedImage;
 use crate::support::digest::Digest;
 
-/// A grey image of the same size.
+/// Returns a grey image of the same size.
 pub(crate) fn blank(image: &DecodedImage) -> Result<Arc<LoadedImage>> {
     let (width, height) = (image.width(), image.height());
     let decoded = DecodedImage::from_rgb(width, height, vec![127; width * height * 3]);
-    let decoded = decoded.context("an image without pixels")?;
+    let decoded = decoded.context("the image has no pixels")?;
     Ok(loaded("blank", decoded))
 }
 
-/// An image that is named by its pixels.
+/// Wraps pixels as an image whose hash is computed from size and pixels.
 pub(crate) fn loaded(name: &str, decoded: DecodedImage) -> Arc<LoadedImage> {
     let mut bytes = decoded.width().to_le_bytes().to_vec();
     bytes.extend_from_slice(decoded.data());

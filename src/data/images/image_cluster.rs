@@ -1,27 +1,27 @@
-//! Bootstrap clusters of cases: cases about one image are resampled together.
+//! Bootstrap clusters: cases with the same image are resampled together.
 
 use std::fmt;
 
 use crate::support::digest::Digest;
 
-/// The cluster of a case. It prints as its name: the hash or name of the image, or the id of the case.
+/// Cluster of a case. `Display` prints the image hash, the image name or the case id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ImageCluster<'a> {
-    /// All cases whose image has these bytes.
+    /// Cases whose image file has this hash.
     Image(Digest),
-    /// All cases whose image has this name and could not be read.
+    /// Cases whose image has this name and could not be read.
     UnreadImage(&'a str),
-    /// One case without an image.
+    /// A case without an image.
     Case(&'a str),
 }
 
 impl<'a> ImageCluster<'a> {
-    /// The cluster of cases about an image; `sha256` is `None` if the image could not be read.
+    /// Returns the cluster of an image; `sha256` is `None` if the image could not be read.
     pub fn from_image(name: &'a str, sha256: Option<Digest>) -> Self {
         sha256.map_or(Self::UnreadImage(name), Self::Image)
     }
 
-    /// The name of the cluster with a short hash (16 digits).
+    /// Returns the name of the cluster, with the hash shortened to 16 digits.
     pub fn short_name(&self) -> String {
         match self {
             Self::Image(digest) => digest.short(),
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn image_bytes_decide_before_name_and_case() {
+    fn cluster_is_identified_by_image_hash() {
         let digest = Digest::of(b"pixels");
         let one = ImageCluster::from_image("a.png", Some(digest));
         let two = ImageCluster::from_image("b.png", Some(digest));

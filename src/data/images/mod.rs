@@ -1,7 +1,8 @@
-//! Images of cases: read, hashed and decoded, the last few kept for the questions that follow.
+//! Reads, hashes and decodes the images of cases, with a small cache.
 //!
-//! Data sets ask several questions in a row about one image. Reading and hashing it is needed for
-//! every key; decoding only when the judge is asked, so it happens then, and once.
+//! Data sets often have several consecutive questions about one image, so [`ImageReader`] caches the
+//! most recent images. Each record key needs the hash; only judging needs the pixels, so an image is
+//! decoded on first use.
 
 pub(crate) mod derived;
 pub mod image_cluster;
@@ -20,26 +21,26 @@ use crate::data::cases::ImageSource;
 use crate::support::digest::Digest;
 use crate::support::files::regular_file;
 
-/// How many images are kept.
+/// Number of cached images.
 const KEPT: usize = 4;
 
-/// An image as the judge gets it.
+/// A decoded image.
 #[derive(Debug)]
 pub struct LoadedImage {
-    /// The path from the folder of the source, or the name it bears in a data set.
+    /// Path relative to the folder of the source, or the name in the data set.
     pub name: String,
-    /// The hash of its encoded bytes.
+    /// SHA-256 of the encoded bytes.
     pub sha256: Digest,
-    /// Its pixels.
+    /// Pixels.
     pub decoded: DecodedImage,
 }
 
-/// An image whose bytes were read. It is decoded when it is first asked for.
+/// An image that is decoded on first use.
 #[derive(Debug)]
 pub struct EncodedImage {
-    /// The path from the folder of the source, or the name it bears in a data set.
+    /// Path relative to the folder of the source, or the name in the data set.
     pub name: String,
-    /// The hash of its bytes.
+    /// SHA-256 of the encoded bytes.
     pub sha256: Digest,
     bytes: Arc<[u8]>,
     view: View,
@@ -47,25 +48,25 @@ pub struct EncodedImage {
 }
 
 impl LoadedImage {
-    /// How many pixels it has.
+    /// Returns the number of pixels.
     pub fn pixels(&self) -> u64 {
         self.decoded.width() as u64 * self.decoded.height() as u64
     }
 }
 
 impl EncodedImage {
-    /// Its encoded bytes.
+    /// Returns the encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether it is a DICOM object.
+    /// Returns true for a DICOM object.
     pub fn is_dicom(&self) -> bool {
         matches!(detect_format(&self.bytes), Ok(Format::Dicom))
     }
 
-    /// The digest of all of it that can move a verdict: its bytes, and of a DICOM object the frame and
-    /// window that were asked for, if they were.
+    /// Returns a hash of everything about the image that can change a verdict: its bytes and, for a
+    /// DICOM object, the selected frame and window.
     pub fn key(&self) -> Digest {
         if self.view == View::default() || !self.is_dicom() {
             return self.sha256;
@@ -73,11 +74,11 @@ impl EncodedImage {
         Digest::of(format!("{} {:?}", self.sha256, self.view).as_bytes())
     }
 
-    /// Its pixels.
+    /// Decodes the image, or returns the pixels decoded before.
     ///
     /// # Errors
     ///
-    /// What is wrong with the image, led by its name.
+    /// If the image cannot be decoded. The message starts with the image's name.
     pub fn load(&self, limits: &Limits) -> Result<Arc<LoadedImage>, String> {
         let load = || {
             let decoded = decode_view(&self.bytes, limits, &self.view)
@@ -92,7 +93,7 @@ impl EncodedImage {
     }
 }
 
-/// Reads images, and keeps the last few.
+/// Reads images and caches the most recent ones.
 #[derive(Debug)]
 pub struct ImageReader {
     root: PathBuf,
@@ -102,7 +103,7 @@ pub struct ImageReader {
 }
 
 impl ImageReader {
-    /// Images of a source; names are told from the folder `root`.
+    /// Creates a reader; image names are relative to the folder `root`.
     pub fn new(root: PathBuf, limits: Limits) -> Self {
         Self {
             root,
@@ -112,18 +113,18 @@ impl ImageReader {
         }
     }
 
-    /// The same, with DICOM images looked at in this way.
+    /// Sets the frame and window of DICOM images.
     #[must_use]
     pub fn viewed(self, view: View) -> Self {
         Self { view, ..self }
     }
 
-    /// What an image may be at most.
+    /// Returns the size limits of images.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How an image is called in records and messages.
+    /// Returns the name of an image in records and messages.
     pub fn name(&self, source: &ImageSource) -> String {
         match source {
             ImageSource::File(path) => relative(path, &self.root),
@@ -131,11 +132,11 @@ impl ImageReader {
         }
     }
 
-    /// The bytes of an image and their hash.
+    /// Reads and hashes an image.
     ///
     /// # Errors
     ///
-    /// Why it could not be read, led by its name.
+    /// If the image cannot be read. The message starts with the image's name.
     pub fn read(&mut self, source: &ImageSource) -> Result<Arc<EncodedImage>, String> {
         if let Some((_, image)) = self.recent.iter().find(|(kept, _)| is_same(kept, source)) {
             return Ok(Arc::clone(image));
@@ -160,32 +161,33 @@ impl ImageReader {
         Ok(image)
     }
 
-    /// The pixels of an image.
+    /// Reads and decodes an image.
     ///
     /// # Errors
     ///
-    /// Why it could not be read or decoded, led by its name.
+    /// If the image cannot be read or decoded. The message starts with the image's name.
     pub fn load(&mut self, source: &ImageSource) -> Result<Arc<LoadedImage>, String> {
         let limits = self.limits;
         self.read(source)?.load(&limits)
     }
 
     fn bytes_of(&self, path: &Path) -> Result<Arc<[u8]>, String> {
-        let told = |error: io::Error| match error.kind() {
+        let describe = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => {
                 "no such file\nhint: image paths are relative to the file that names them"
                     .to_owned()
             }
-            io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             io::ErrorKind::InvalidInput => error.to_string(),
             io::ErrorKind::IsADirectory => {
-                "expected an image, got a folder\nhint: name one file for each case".to_owned()
+                "expected an image file, found a folder\nhint: set `image` to one file per case"
+                    .to_owned()
             }
             _ => format!("cannot be read: {error}"),
         };
-        let file = regular_file::open(path).map_err(told)?;
+        let file = regular_file::open(path).map_err(describe)?;
         let (length, most) = (
-            file.metadata().map_err(told)?.len(),
+            file.metadata().map_err(describe)?.len(),
             self.limits.bytes as u64,
         );
         if length > most {
@@ -194,18 +196,18 @@ impl ImageReader {
             return Err(DecodeError::TooManyBytes { got, limit }.to_string());
         }
         let mut bytes = Vec::new();
-        // The file may grow meanwhile, or be none that has a length.
+        // The file may grow while it is read, or its metadata may not give a length.
         file.take(most.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(told)?;
+            .map_err(describe)?;
         Ok(bytes.into())
     }
 }
 
-/// The pixels of an image as a PNG.
+/// Encodes an image as PNG.
 ///
 /// # Errors
-/// Where the encoder refuses them.
+/// If the encoder fails.
 pub fn png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
     let (width, height) = (image.width() as u32, image.height() as u32);
     let mut bytes = Vec::new();
@@ -218,11 +220,11 @@ pub fn png(image: &DecodedImage) -> image::ImageResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The path from a folder, with `/` between its parts; the path itself if it lies elsewhere.
+/// Returns a path relative to a folder, with `/` as separator; the path itself if it is not in the folder.
 pub fn relative(path: &Path, root: &Path) -> String {
     let typed = path;
     let inside = |path: &Path, root: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
-    // One of them may be typed from the working folder, the other from the root of the disk.
+    // One path may be absolute and the other relative to the working folder.
     let whole = || {
         inside(
             &std::path::absolute(path).ok()?,
@@ -235,7 +237,7 @@ pub fn relative(path: &Path, root: &Path) -> String {
     parts.join("/").replace("//", "/")
 }
 
-/// Whether two sources are one image, without looking at embedded bytes.
+/// Returns true if two sources are the same image, without comparing embedded bytes.
 fn is_same(a: &ImageSource, b: &ImageSource) -> bool {
     match (a, b) {
         (ImageSource::File(a), ImageSource::File(b)) => a == b,
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_read_and_decoded_once() {
+    fn image_is_read_and_decoded_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("images/a.png");
         std::fs::create_dir_all(dir.path().join("images")).unwrap();
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn read_errors_start_with_image_name() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("b.png"), b"text").unwrap();
         let mut images = ImageReader::new(dir.path().to_owned(), Limits::default());
@@ -301,7 +303,7 @@ mod tests {
             error("b.png")
         );
         assert!(
-            error("").contains("expected an image, got a folder"),
+            error("").contains("expected an image file, found a folder"),
             "{}",
             error("")
         );
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_few_are_kept() {
+    fn cache_size_is_limited() {
         let mut images = ImageReader::new(PathBuf::new(), Limits::default());
         let embedded = |n: u8| ImageSource::Bytes {
             name: n.to_string(),

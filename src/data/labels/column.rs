@@ -1,33 +1,33 @@
-//! What the columns of a label file hold, by their names.
+//! Recognises the columns of a label file by name.
 
 use super::target::{ScoreTarget, plain};
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LabelColumn {
     /// The id of the case.
     Case,
-    /// The model whose response is scored.
+    /// The model whose response the rater scored.
     Model,
-    /// The first model of a pair, or the second.
+    /// A model of a pair: 0 is the first, 1 the second.
     PairModel(usize),
-    /// Who rated.
+    /// The rater.
     Rater,
-    /// The criterion, aspect or whole that the row is about.
+    /// The score target of the row.
     Target,
-    /// A score, or a preference.
+    /// A score or a preference.
     Value,
-    /// The score of the first response of a pair, or of the second.
+    /// The score of a response of a pair: 0 is the first, 1 the second.
     PairScore(usize),
-    /// The scores, or preferences, on one target.
+    /// Scores or preferences for one score target.
     Of(ScoreTarget),
-    /// The scores, or preferences, of one rater.
+    /// Scores or preferences of one rater.
     By(String),
-    /// Nothing that is asked for here.
+    /// An unused column.
     Other,
 }
 
-/// Names of columns without punctuation, and what they hold.
+/// Column names without case and punctuation, and their content.
 const NAMES: [(&[&str], LabelColumn); 9] = [
     (
         &[
@@ -93,7 +93,7 @@ const NAMES: [(&[&str], LabelColumn); 9] = [
     ),
 ];
 
-/// How the names of columns begin that hold the ratings of one rater each.
+/// Prefixes of column names that contain the ratings of one rater.
 const RATERS: [&str; 6] = [
     "rater",
     "annotator",
@@ -104,7 +104,7 @@ const RATERS: [&str; 6] = [
 ];
 
 impl LabelColumn {
-    /// What a column of this name holds. `raters` names columns of one rater each.
+    /// Returns the content of a column with this name. `raters` lists columns with the ratings of one rater each.
     pub(super) fn named(name: &str, raters: &[String]) -> Self {
         if raters.iter().any(|rater| rater == name) {
             return Self::By(name.to_owned());

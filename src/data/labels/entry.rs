@@ -1,4 +1,4 @@
-//! What one cell of a label file says.
+//! Labels from the cells of a label file.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use super::column::LabelColumn;
 use super::target::ScoreTarget;
 use super::vote::Vote;
 
-/// One person's score or preference.
+/// A score or preference given by one rater.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelEntry {
-    /// The line of the file, counted from one.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// The id of the case.
+    /// Id of the case.
     pub case: String,
-    /// Who it is from.
+    /// Rater.
     pub rater: String,
-    /// What it is about.
+    /// Score target.
     pub target: ScoreTarget,
-    /// What it says.
+    /// The score or preference.
     pub what: LabelValue,
 }
 
@@ -26,24 +26,24 @@ pub struct LabelEntry {
 pub enum LabelValue {
     /// A score.
     Score {
-        /// The model whose response it is.
+        /// Model that wrote the response.
         model: String,
-        /// The score, higher being better.
+        /// Score; higher is better.
         value: f64,
     },
     /// A preference.
     Preference {
-        /// The two models; absent where the case has one pair only.
+        /// The two models. May be absent if the case has only one pair.
         models: Option<[String; 2]>,
-        /// Which is preferred.
+        /// Preferred response.
         vote: Vote,
     },
 }
 
-/// The name of the rater where the file names none.
+/// Rater name used if the file has none.
 pub const ONE_RATER: &str = "labels";
 
-/// The entries of a row, whose cells are texts by column. Empty cells are ratings not given.
+/// Converts the cells of a row to labels. Empty cells are missing ratings.
 pub(super) fn entries(
     line: u64,
     cells: &[(LabelColumn, &str, String)],
@@ -64,8 +64,8 @@ pub(super) fn entries(
     }
     for (i, value) in pair_scores {
         let Some(models) = &row.models else {
-            return Err("scores of a pair without the columns model_a and model_b\n\
-                 hint: name both models in every row"
+            return Err("pair scores without the columns model_a and model_b\n\
+                 hint: add both models to every row"
                 .to_owned());
         };
         let model = models[i].clone();
@@ -76,13 +76,11 @@ pub(super) fn entries(
 }
 
 impl LabelEntry {
-    /// Takes a score from its scale to 0 to 5; a preference has none.
+    /// Maps a score from its scale to 0–5. Preferences stay unchanged.
     pub(super) fn stretch(&mut self, [low, high]: [f64; 2]) -> Result<(), String> {
         if let LabelValue::Score { value, .. } = &mut self.what {
             if !(low..=high).contains(value) {
-                return Err(format!(
-                    "the score {value} is outside of --scale {low},{high}"
-                ));
+                return Err(format!("score {value} is outside --scale {low},{high}"));
             }
             *value = (*value - low) / (high - low) * 5.0;
         }
@@ -90,7 +88,7 @@ impl LabelEntry {
     }
 }
 
-/// What a row's cells are about.
+/// Case, rater, target and models of a row.
 struct LabelRow {
     line: u64,
     case: String,
@@ -107,7 +105,7 @@ impl LabelRow {
             let text = cells.next().map(|(_, _, text)| text.trim().to_owned());
             text.filter(|text| !text.is_empty())
         };
-        let case = cell(&LabelColumn::Case).ok_or("the id of the case is missing")?;
+        let case = cell(&LabelColumn::Case).ok_or("the case id is missing")?;
         let target = match cell(&LabelColumn::Target) {
             Some(name) => ScoreTarget::named(&name).ok_or_else(|| unknown_target(&name))?,
             None => ScoreTarget::Final,
@@ -117,7 +115,9 @@ impl LabelRow {
             cell(&LabelColumn::PairModel(1)),
         ) {
             (Some(a), Some(b)) if a == b => {
-                return Err(format!("both models are `{a}`, expected two"));
+                return Err(format!(
+                    "both models are `{a}`, expected two different models"
+                ));
             }
             (Some(a), Some(b)) => Some([a, b]),
             (None, None) => None,
@@ -133,7 +133,7 @@ impl LabelRow {
         })
     }
 
-    /// What a cell says: a score where the row names one model, else a preference.
+    /// Parses a cell: a score if the row has a `model`, otherwise a preference.
     fn entry(
         &self,
         rater: &str,
@@ -165,7 +165,7 @@ impl LabelRow {
     }
 }
 
-/// The message for a target that is none.
+/// Error message for an unknown score target.
 pub(super) fn unknown_target(name: &str) -> String {
     let all: Vec<&str> = ScoreTarget::all().map(ScoreTarget::key).collect();
     format!(
@@ -174,7 +174,7 @@ pub(super) fn unknown_target(name: &str) -> String {
     )
 }
 
-/// Whether a cell says that there is no rating.
+/// Returns true if a cell contains no rating.
 fn is_missing(text: &str) -> bool {
     matches!(
         text.trim().to_lowercase().as_str(),
@@ -182,14 +182,14 @@ fn is_missing(text: &str) -> bool {
     )
 }
 
-/// A finite number, with a point or a comma before its decimals.
+/// Parses a finite number with a decimal point or decimal comma.
 fn number(name: &str, text: &str) -> Result<f64, String> {
     let value = text.trim().replace(',', ".").parse::<f64>();
     match value {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err(format!(
-            "column `{name}` holds `{}`, expected a score\n\
-             hint: a row with a `model` holds scores; for preferences name `model_a` and `model_b`",
+            "column `{name}`: expected a score, found `{}`\n\
+             hint: rows with a `model` contain scores; for preferences use the columns `model_a` and `model_b`",
             text.trim()
         )),
     }
@@ -211,7 +211,7 @@ mod tests {
     fn scores(header: &[&str], cells: &[&str]) -> Vec<(String, String, &'static str, f64)> {
         let score = |entry: LabelEntry| match entry.what {
             LabelValue::Score { model, value } => (model, entry.rater, entry.target.key(), value),
-            LabelValue::Preference { .. } => panic!("a score was expected"),
+            LabelValue::Preference { .. } => panic!("expected a score"),
         };
         read(header, cells)
             .unwrap()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rating_a_row() {
+    fn row_with_one_rating_is_read() {
         let found = scores(
             &["case", "model", "rater", "criterion", "score"],
             &["c1", "m", "dr-1", "Factual Accuracy", "4,5"],
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_for_each_criterion_or_rater() {
+    fn columns_per_criterion_or_rater_are_read() {
         let found = scores(
             &["id", "system", "final", "EXP", "note"],
             &["1", "m", "3", "", "x"],
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_and_scores_of_pairs() {
+    fn preferences_and_pair_scores_are_read() {
         let found = read(
             &["idx", "id", "annotator1", "annotator2"],
             &["9", "1", "2", "0"],
@@ -278,13 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        let fault = |header: &[&str], cells: &[&str]| read(header, cells).unwrap_err();
-        assert!(fault(&["case", "model", "score"], &["1", "m", "good"]).contains("`good`"));
-        assert!(fault(&["case", "model", "score"], &["", "m", "1"]).contains("id of the case"));
-        let unknown = fault(&["case", "criterion", "score"], &["1", "beauty", "1"]);
+    fn invalid_rows_are_rejected_with_reason() {
+        let error = |header: &[&str], cells: &[&str]| read(header, cells).unwrap_err();
+        assert!(error(&["case", "model", "score"], &["1", "m", "good"]).contains("`good`"));
+        assert!(error(&["case", "model", "score"], &["", "m", "1"]).contains("the case id"));
+        let unknown = error(&["case", "criterion", "score"], &["1", "beauty", "1"]);
         assert!(unknown.contains("beauty") && unknown.contains("tone_and_empathy"));
-        let pair = fault(&["case", "model_a", "score_a"], &["1", "x", "2"]);
+        let pair = error(&["case", "model_a", "score_a"], &["1", "x", "2"]);
         assert!(pair.contains("one of the two models"), "{pair}");
     }
 }

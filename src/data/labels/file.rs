@@ -1,4 +1,4 @@
-//! Reading a label file: a table (CSV), or objects (JSONL).
+//! Reads label files: tables (CSV) or objects (JSONL).
 
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -13,26 +13,26 @@ use super::record_labels;
 use crate::data::cases::{CsvSheet, Lines, id_text, kind, parse_labels};
 use crate::support::files::{csv_formula, regular_file};
 
-/// How a label file is to be understood.
+/// Options for reading a label file.
 #[derive(Clone, Debug, Default)]
 pub struct LabelOptions {
-    /// Columns that hold the ratings of one rater each.
+    /// Columns that contain the ratings of one rater each.
     pub raters: Vec<String>,
-    /// The least and greatest score of the labels' scale; it is stretched to 0 to 5.
+    /// Lowest and highest score of the labels' scale, which is mapped to 0–5.
     pub scale: Option<[f64; 2]>,
 }
 
-/// A label file's content.
+/// Content of a label file.
 #[derive(Clone, Debug, Default)]
 pub struct LabelFile {
     /// Scores and preferences.
     pub entries: Vec<LabelEntry>,
-    /// Columns that were not understood, and so not used.
+    /// Columns with unknown names, which are ignored.
     pub unused: BTreeSet<String>,
 }
 
 impl LabelFile {
-    /// What is told of scores that are not between 0 and 5, where there are any.
+    /// Returns a warning if any score is outside 0–5.
     pub fn beyond(&self) -> Option<String> {
         let scores = self.entries.iter().filter_map(|entry| match entry.what {
             LabelValue::Score { value, .. } => Some((entry.line, value)),
@@ -48,9 +48,9 @@ impl LabelFile {
             |[low, high], (_, score)| [low.min(*score), high.max(*score)],
         );
         Some(format!(
-            "{} of {} scores are not from 0 to 5 as the judge's are, first {first} in line {line}; all are from {} to \
-             {}\nhint: mend what is a slip; labels of another scale are made comparable in errors and kappas by --scale \
-             MIN,MAX, and in correlations and orders they are right as they are",
+            "{} of {} scores are outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
+             {}\nhint: correct mistyped scores; if the labels use another scale, pass --scale MIN,MAX to make errors and \
+             kappas comparable (correlations and orders do not depend on the scale)",
             beyond.count(),
             scores.len(),
             ends[0],
@@ -59,18 +59,18 @@ impl LabelFile {
     }
 }
 
-/// Columns by which a table is known that `acem3 report` wrote.
+/// Columns that identify a table written by `acem3 report`.
 const EXPORTED: [&str; 4] = ["judge", "status", "order", "final_a"];
 
-/// Where a row's cells come from: a table's row, or an object.
+/// Cells of a table row or of an object: column, name and text.
 type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
 
 /// Reads a label file.
 ///
 /// # Errors
 ///
-/// If it cannot be opened or a row cannot be understood: the file, the line, what was expected and what
-/// was found are said. Labels are few and dear; none is passed over in silence.
+/// If the file cannot be opened or a row is invalid. The message contains the file, the line and the expected and
+/// found values. Labels are scarce, so an invalid row is never skipped silently.
 pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let json = path
         .extension()
@@ -82,7 +82,7 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     };
     if file.entries.is_empty() {
         bail!(
-            "{}: no label in it\nhint: `acem3 agree --help` shows the forms of label files",
+            "{}: no labels found\nhint: run `acem3 agree --help` for the formats of label files",
             path.display()
         );
     }
@@ -90,14 +90,14 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for entry in &mut file.entries {
             entry
                 .stretch(scale)
-                .map_err(|fault| at(path, entry.line, &fault))?;
+                .map_err(|error| at(path, entry.line, &error))?;
         }
     }
     Ok(file)
 }
 
-fn at(path: &Path, line: u64, fault: &str) -> anyhow::Error {
-    anyhow!("{} line {line}: {fault}", path.display())
+fn at(path: &Path, line: u64, error: &str) -> anyhow::Error {
+    anyhow!("{} line {line}: {error}", path.display())
 }
 
 fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
@@ -109,7 +109,7 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         .collect();
     leave_own(&mut columns, &sheet.names);
     check(&columns, &sheet.names, &options.raters)
-        .map_err(|fault| anyhow!("{}: {fault}", path.display()))?;
+        .map_err(|error| anyhow!("{}: {error}", path.display()))?;
     let mut file = LabelFile::default();
     for (column, name) in columns.iter().zip(&sheet.names) {
         if *column == LabelColumn::Other {
@@ -117,15 +117,15 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         }
     }
     for (line, row) in sheet.rows {
-        let row = row.map_err(|fault| at(path, line, &fault))?;
+        let row = row.map_err(|error| at(path, line, &error))?;
         if row.len() != columns.len() {
-            let fault = format!(
+            let error = format!(
                 "the row has {} columns, expected {}",
                 row.len(),
                 columns.len()
             );
-            let hint = "put a text with commas or quotes into quotes";
-            return Err(at(path, line, &format!("{fault}\nhint: {hint}")));
+            let hint = "quote texts that contain commas or quotes";
+            return Err(at(path, line, &format!("{error}\nhint: {hint}")));
         }
         let mut cells = RowCells::new();
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
@@ -137,14 +137,14 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
                 csv_formula::unescape_formula(text).to_owned(),
             ));
         }
-        let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
+        let found = entries(line, &cells).map_err(|error| at(path, line, &error))?;
         file.entries.extend(found);
     }
     Ok(file)
 }
 
-/// In a table that a report wrote, the order is the judge's own and no label; nor are the labels that the report
-/// was made with, where a person added others.
+/// Ignores the judge's columns in a table written by `acem3 report`: `order` always, and `label` if a rater added
+/// another rating column.
 fn leave_own(columns: &mut [LabelColumn], names: &[String]) {
     if !EXPORTED
         .iter()
@@ -163,20 +163,20 @@ fn leave_own(columns: &mut [LabelColumn], names: &[String]) {
     }
 }
 
-/// Whether the columns of a table can hold labels at all.
+/// Checks that a table has the columns required for labels.
 fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result<(), String> {
     let has = |wanted: &dyn Fn(&LabelColumn) -> bool| columns.iter().any(wanted);
     let found = names.join(", ");
     if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
         return Err(format!(
-            "no column `{missing}`, found {found}\nhint: --rater-columns names columns of this file"
+            "no column `{missing}`, found {found}\nhint: --rater-columns takes column names of this file"
         ));
     }
     if !has(&|c| *c == LabelColumn::Case) {
         return Err(format!(
             "no column `case`, found {found}\n\
-             hint: the first line must name the columns: case, model and score, or case, model_a, \
-             model_b and preference; `acem3 agree --help` shows more"
+             hint: the first line must be a header with case, model and score, or with case, model_a, \
+             model_b and preference; see `acem3 agree --help`"
         ));
     }
     let values = columns
@@ -186,8 +186,8 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     let values: Vec<&str> = values.map(|(_, name)| name.as_str()).collect();
     if let [first, second, ..] = values[..] {
         return Err(format!(
-            "the columns `{first}` and `{second}` both hold ratings of one rater, expected one\n\
-             hint: --rater-columns {first},{second} if they are two raters'; else remove or rename one"
+            "the columns `{first}` and `{second}` both contain ratings, expected one rating column\n\
+             hint: pass --rater-columns {first},{second} if they are two raters; otherwise remove or rename one"
         ));
     }
     let rating = |c: &LabelColumn| {
@@ -201,8 +201,8 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     };
     if !has(&rating) {
         return Err(format!(
-            "no column of ratings, found {found}\n\
-             hint: name one `score` or `preference`, name them by criterion, or by rater with --rater-columns"
+            "no rating column, found {found}\n\
+             hint: name a column `score`, `preference` or after a criterion, or pass rater columns with --rater-columns"
         ));
     }
     Ok(())
@@ -213,14 +213,14 @@ fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         .with_context(|| format!("labels {} cannot be opened", path.display()))?;
     let mut file = LabelFile::default();
     for (line, text) in Lines::new(BufReader::new(opened)) {
-        let text = text.map_err(|fault| at(path, line, &fault))?;
+        let text = text.map_err(|error| at(path, line, &error))?;
         let value: Value = serde_json::from_str(&text).map_err(|e| {
-            let hint = "a label file of objects has one on each line (JSONL)";
+            let hint = "write one JSON object per line (JSONL)";
             at(path, line, &format!("broken JSON: {e}\nhint: {hint}"))
         })?;
         let Value::Object(object) = value else {
-            let fault = format!("{} stands here, expected an object", kind(&value));
-            return Err(at(path, line, &fault));
+            let error = format!("expected an object, found {}", kind(&value));
+            return Err(at(path, line, &error));
         };
         let found = if object.get("labels").is_some_and(Value::is_object) {
             of_case(line, object)
@@ -228,12 +228,12 @@ fn objects(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
             of_object(line, &object, options, &mut file.unused)
         };
         file.entries
-            .extend(found.map_err(|fault| at(path, line, &fault))?);
+            .extend(found.map_err(|error| at(path, line, &error))?);
     }
     Ok(file)
 }
 
-/// A flat object: fields are columns.
+/// Reads a flat object, whose fields are columns.
 fn of_object(
     line: u64,
     object: &Map<String, Value>,
@@ -253,7 +253,10 @@ fn of_object(
             other => id_text(other)
                 .or_else(|| other.as_str().map(str::to_owned))
                 .ok_or_else(|| {
-                    format!("`{name}` is {}, expected a number or a text", kind(other))
+                    format!(
+                        "`{name}`: expected a number or a string, found {}",
+                        kind(other)
+                    )
                 })?,
         };
         cells.push((column, name, text));
@@ -261,7 +264,7 @@ fn of_object(
     entries(line, &cells)
 }
 
-/// A case as `acem3 judge` reads it: `labels` with one score per response.
+/// Reads a case in the format of `acem3 judge`, whose `labels` have one score per response.
 fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>, String> {
     let labels = object.remove("labels").unwrap_or_default();
     let labels = parse_labels(labels)?;
@@ -270,7 +273,7 @@ fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>,
             .iter()
             .find_map(|name| object.get(*name).and_then(id_text))
     };
-    let case = text(["case", "id"]).ok_or("the id of the case is missing")?;
+    let case = text(["case", "id"]).ok_or("the case id is missing")?;
     let rater = text(["rater", "annotator"]).unwrap_or_else(|| ONE_RATER.to_owned());
     let model = |value: &Value| match value {
         Value::Object(response) => response.get("model").and_then(id_text),
@@ -281,8 +284,8 @@ fn of_case(line: u64, mut object: Map<String, Value>) -> Result<Vec<LabelEntry>,
         .filter_map(|name| object.get(*name)?.as_array())
         .find_map(|list| list.iter().map(model).collect::<Option<Vec<String>>>());
     let models = named.ok_or(
-        "labels without the models they are about\n\
-         hint: add \"models\": [\"a\", \"b\"], in the order of the scores",
+        "labels without models\n\
+         hint: add \"models\": [\"a\", \"b\"] in the order of the scores",
     )?;
     record_labels::spread(line, &case, &rater, (&models, &labels))
 }

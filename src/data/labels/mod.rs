@@ -1,7 +1,7 @@
-//! What people said of responses: label files, and the labels that records carry.
+//! Labels: scores and preferences from label files and from records.
 //!
-//! A file is read row by row into [`LabelEntry`]s by the names of its columns, whatever their order; each
-//! entry says who rated which response, or preferred which of two, on what.
+//! [`read`] identifies the columns of a file by name, in any order, and converts each row to [`LabelEntry`]s. An
+//! entry contains a rater, a score target, and a score of one response or a preference between two.
 
 mod column;
 mod entry;

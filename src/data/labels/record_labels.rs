@@ -1,10 +1,10 @@
-//! Labels in the form of a case: one score per response and target.
+//! Labels in the format of cases: one score per response and score target.
 
 use super::entry::{LabelEntry, LabelValue, ONE_RATER};
 use super::target::ScoreTarget;
 use crate::data::cases::CaseLabels;
 
-/// The labels that a record carries from its case.
+/// Returns the labels that a record copied from its case.
 pub fn own(
     case: Option<&str>,
     pair: Option<&[String; 2]>,
@@ -14,11 +14,11 @@ pub fn own(
     let (Some(case), Some(pair), Some(labels)) = (case, pair, labels) else {
         return Vec::new();
     };
-    // A record that this program wrote has a score for each of the two.
+    // Records written by acem3 have one score per response, so the conversion does not fail.
     spread(line, case, ONE_RATER, (pair, labels)).unwrap_or_default()
 }
 
-/// Scores of each model.
+/// Converts the labels of a case to one entry per model and score target.
 pub(super) fn spread(
     line: u64,
     case: &str,

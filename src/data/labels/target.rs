@@ -1,12 +1,12 @@
-//! What a score or preference is about: a criterion, an aspect, or the response as a whole.
+//! Score targets: a criterion, an aspect or the whole response.
 
 use acem3_experts::{Aspect, Criterion};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// What is scored.
+/// Subject of a score or preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScoreTarget {
-    /// The response as a whole: the conclusion.
+    /// The whole response (final score).
     Final,
     /// One of the three aspects.
     Aspect(Aspect),
@@ -15,14 +15,14 @@ pub enum ScoreTarget {
 }
 
 impl ScoreTarget {
-    /// All fourteen: the whole, then the aspects, then the criteria.
+    /// Iterates over all fourteen targets: final, aspects, criteria.
     pub fn all() -> impl Iterator<Item = Self> {
         let aspects = Aspect::ALL.into_iter().map(Self::Aspect);
         let criteria = Criterion::ALL.into_iter().map(Self::Criterion);
         std::iter::once(Self::Final).chain(aspects).chain(criteria)
     }
 
-    /// The name in files.
+    /// Returns the name used in files.
     pub fn key(self) -> &'static str {
         match self {
             Self::Final => "final",
@@ -31,8 +31,8 @@ impl ScoreTarget {
         }
     }
 
-    /// What a file or a person may call it: its name in files, the papers' name, and the short forms
-    /// of ACE-M³ and HDCEval, in any case and with spaces, hyphens or underscores.
+    /// Returns the target with this name: the name used in files, the name in the papers, or an
+    /// abbreviation of ACE-M³ or HDCEval. Ignores case, spaces, hyphens and underscores.
     pub fn named(name: &str) -> Option<Self> {
         let name = plain(name);
         Self::all().find(|target| {
@@ -72,7 +72,7 @@ impl ScoreTarget {
     }
 }
 
-/// A name without what people write differently.
+/// Removes punctuation and spaces from a name and converts it to lower case.
 pub(super) fn plain(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_one_target_s() {
+    fn names_identify_targets_uniquely() {
         for target in ScoreTarget::all() {
             assert_eq!(ScoreTarget::named(target.key()), Some(target));
             assert_eq!(ScoreTarget::named(target.title()), Some(target));

@@ -1,19 +1,19 @@
-//! A preference in the words people use.
+//! Preferences as raters write them.
 
 use std::cmp::Ordering;
 
 use super::target::plain;
 
-/// Which of two responses somebody prefers.
+/// A rater's preference between two responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vote {
-    /// The first, neither, or the second.
+    /// `Greater` if the first response is preferred, `Equal` for a tie, `Less` for the second.
     Order(Ordering),
-    /// What somebody wrote: the place of the better one, that there is none, or the name of its model.
+    /// Text: the position of the preferred response, a word for a tie, or a model name.
     Words(String),
 }
 
-/// Words for the first of two, for neither, and for the second, without case, spaces and punctuation.
+/// Words for the first response, a tie and the second response, without case, spaces and punctuation.
 const WORDS: [(Ordering, &[&str]); 3] = [
     (
         Ordering::Greater,
@@ -69,7 +69,7 @@ const WORDS: [(Ordering, &[&str]); 3] = [
 ];
 
 impl Vote {
-    /// A vote: `>`, `=` or `<`, else words.
+    /// Parses `>`, `=` or `<`; stores any other text as words.
     pub fn read(text: &str) -> Self {
         match text.trim() {
             ">" => Self::Order(Ordering::Greater),
@@ -79,11 +79,12 @@ impl Vote {
         }
     }
 
-    /// The order of the two responses of these models.
+    /// Returns the order of the responses of two models.
     ///
     /// # Errors
     ///
-    /// If the words name neither a place nor a model, or the place of one and the model of the other.
+    /// If the text is neither a position nor a model, or if it is the position of one response and the model of the
+    /// other.
     pub fn order(&self, models: [&str; 2]) -> Result<Ordering, String> {
         let words = match self {
             Self::Order(order) => return Ok(*order),
@@ -97,12 +98,12 @@ impl Vote {
         let [a, b] = models;
         match (place, model) {
             (Some(place), Some(model)) if place != model => Err(format!(
-                "the preference `{words}` is the name of one model and the place of another\n\
-                 hint: write >, = or <, of {a} and {b} in this order"
+                "ambiguous preference `{words}`: the name of one model and the position of the other\n\
+                 hint: write >, = or < to compare {a} and {b} in this order"
             )),
             (place, model) => model.or(place).ok_or_else(|| {
                 format!(
-                    "the preference `{words}` cannot be told\n\
+                    "unknown preference `{words}`\n\
                      hint: write >, = or <; a, b or tie; 1, 2 or 0; or one of {a} and {b}"
                 )
             }),
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_names_and_what_could_be_both() {
+    fn votes_parse_positions_and_models() {
         let order = |text: &str, models| Vote::read(text).order(models);
         let plain = ["m", "n"];
         for (text, expected) in [
@@ -133,7 +134,7 @@ mod tests {
         assert!(order("o", plain).unwrap_err().contains("hint:"));
         assert_eq!(order("a", ["a", "b"]), Ok(Greater));
         let both = order("a", ["b", "a"]).unwrap_err();
-        assert!(both.contains("place of another"), "{both}");
+        assert!(both.contains("position of the other"), "{both}");
         assert_eq!(order("tie", ["b", "tie"]).ok(), None);
     }
 }

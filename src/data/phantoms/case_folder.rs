@@ -1,4 +1,4 @@
-//! Phantoms as a folder of cases that `judge` reads: `cases.jsonl` and `images/`.
+//! Writes phantoms as a case folder for `acem3 judge`: `cases.jsonl` and `images/`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,27 +17,27 @@ use crate::support::files::atomic_file;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::terminal::interrupt::Interrupt;
 
-/// The file that marks a folder as this generator's.
+/// Marker file of a folder written by this generator.
 const MARK: &str = "phantoms.json";
-/// What the mark's `generator` field says.
+/// Value of the `generator` field of the marker file.
 const GENERATOR: &str = "acem3 phantoms";
-/// The names under which the two responses of a case appear; they stand for no real model.
+/// Fictitious model names of the responses.
 const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 
-/// Writes the phantoms `0..n` of a seed into `dir`, which is made if need be. Equal arguments
-/// give equal bytes. An earlier output of this generator in `dir` is replaced.
+/// Writes the phantoms `0..n` of a seed to `dir`. Creates the folder if necessary, and replaces an
+/// earlier output of this generator. Equal arguments give equal bytes.
 ///
 /// # Errors
-/// When `n` is 0, when the person asked to stop, when `dir` holds anything that this generator did not write, and when a file
-/// cannot be written.
+/// If `n` is 0, if the user interrupts, if `dir` contains files of other programs, or if a file cannot be
+/// written.
 pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
-        bail!("--count: expected at least 1, got 0\nhint: `--count 12` makes a small demo folder");
+        bail!("--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder");
     }
     clear(dir)?;
     let images = dir.join("images");
     create_folder(&images)?;
-    // The mark comes first, so that a broken-off run can be repeated into the same folder.
+    // The marker is written first, so that an interrupted run can be repeated in the same folder.
     let mark = json!({
         "generator": GENERATOR,
         "version": env!("CARGO_PKG_VERSION"),
@@ -47,7 +47,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()
     atomic_file::write(&dir.join(MARK), format!("{mark:#}\n").as_bytes())?;
     let mut lines = String::new();
     for index in 0..n {
-        interrupt.check("the folder is not complete, and the same command makes it anew")?;
+        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
         let phantom = phantom(seed, index);
         let id = format!("phantom-{seed}-{index:05}");
         let path = images.join(format!("{id}.png"));
@@ -62,7 +62,7 @@ pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()
     atomic_file::write(&dir.join("cases.jsonl"), lines.as_bytes())
 }
 
-/// Makes room: refuses what is not this generator's, removes what is.
+/// Removes an earlier output of this generator. Returns an error if the folder contains other files.
 fn clear(dir: &Path) -> Result<()> {
     if !dir.exists() {
         return Ok(());
@@ -106,14 +106,14 @@ fn clear(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether an image is named as this generator names its own.
+/// Returns true if the file name is one of this generator's image names.
 fn is_drawn(name: &str) -> bool {
     let number = name.strip_prefix("phantom-");
     let number = number.and_then(|rest| rest.strip_suffix(".png"));
     number.is_some_and(|n| n.chars().all(|c| c.is_ascii_digit() || c == '-'))
 }
 
-/// One line of `cases.jsonl`.
+/// Converts a phantom to a line of `cases.jsonl`.
 fn case(id: &str, phantom: &Phantom, rng: &mut ChaCha8Rng) -> CaseLine {
     let first = rng.below(MODELS.len());
     let second = (first + 1 + rng.below(MODELS.len() - 1)) % MODELS.len();
@@ -160,7 +160,7 @@ fn meta(phantom: &Phantom) -> Map<String, Value> {
     named.into_iter().collect()
 }
 
-/// What is wrong with a response, its facts included.
+/// Returns the keys of a response's defects, including wrong facts and unanswered concerns.
 fn defects(response: &WrittenResponse) -> Vec<&'static str> {
     let accuracy = response.score(Criterion::FactualAccuracy);
     let fact = match accuracy {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_output_is_replaced_whole() {
+    fn earlier_output_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         make_folder(dir.path(), 5, 9).unwrap();
         make_folder(dir.path(), 2, 8).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_something_else_is_refused_and_kept() {
+    fn folder_with_other_files_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
         let error = make_folder(dir.path(), 2, 8).unwrap_err().to_string();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_put_among_the_phantoms_is_kept() {
+    fn foreign_files_among_phantoms_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         make_folder(dir.path(), 1, 3).unwrap();
         for name in ["notes.txt", "images/phantom-mine.png"] {
@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn no_cases_at_all_is_refused() {
+    fn zero_cases_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         assert!(make_folder(&dir.path().join("new"), 0, 1).is_err());
         assert!(!dir.path().join("new").exists());
     }
 
     #[test]
-    fn a_case_has_the_fields_of_the_case_form() {
+    fn cases_have_all_fields_of_case_format() {
         let dir = tempfile::tempdir().unwrap();
         make_folder(dir.path(), 3, 4).unwrap();
         let cases = fs::read_to_string(dir.path().join("cases.jsonl")).unwrap();

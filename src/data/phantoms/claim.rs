@@ -1,36 +1,36 @@
-//! What a response asserts, set against what is true.
+//! Claims: the assertions of a response, compared with the truth.
 
 use super::fact::Fact;
 use super::question::{Question, QuestionKind};
 use super::scene::Scene;
 use crate::data::phantoms::random_choice::RandomChoice;
 
-/// What a response asserts in answer to a question, whoever wrote it: a phantom's answer, or a
-/// real data set's ("The liver is on the left.", short "left", truth "right").
+/// Assertion of a response to a question of a phantom or of a real data set.
+///
+/// Example: sentence "The liver is on the left.", short "left", truth "right".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// The assertion as a sentence with its full stop; a bare phrase is told by
-    /// [`super::Defect::Bare`].
+    /// The assertion as a sentence with a full stop.
     pub sentence: String,
-    /// The assertion as a bare phrase ("no, right side").
+    /// The assertion as a bare phrase ("no, right side"), for [`super::Defect::Bare`].
     pub bare: String,
-    /// The assertion in a few words, as the analysis names it ("right side, so no"); empty when
-    /// nothing is asserted.
+    /// The assertion in a few words, for the analysis ("right side, so no"); empty if the response
+    /// asserts nothing.
     pub short: String,
     /// The right answer in a few words.
     pub truth: String,
-    /// How many concerns the question has (one or two).
+    /// Number of concerns of the question (one or two).
     pub asked: usize,
-    /// How many of them the response answers.
+    /// Number of concerns that the response answers.
     pub answered: usize,
-    /// How many of the answers are right.
+    /// Number of right answers.
     pub right: usize,
-    /// The word for the concern it leaves out ("side"); empty when none, or when not known.
+    /// Name of the unanswered concern ("side"); empty if there is none or it is unknown.
     pub left_out: String,
 }
 
 impl Claim {
-    /// A claim in answer to a question with one concern.
+    /// Creates a claim for a question with one concern.
     pub fn single(sentence: &str, short: &str, truth: &str, right: bool) -> Self {
         Self {
             sentence: sentence.to_owned(),
@@ -44,7 +44,7 @@ impl Claim {
         }
     }
 
-    /// The score of factual accuracy: by the share of the given answers that is right.
+    /// Returns the score for factual accuracy, from the proportion of given answers that are right.
     pub fn accuracy(&self) -> u8 {
         match (self.answered, self.right) {
             (0, _) => 0,
@@ -54,7 +54,7 @@ impl Claim {
         }
     }
 
-    /// The score of addressing multiple concerns: by the share of concerns answered.
+    /// Returns the score for addressing multiple concerns, from the proportion of answered concerns.
     pub fn coverage(&self) -> u8 {
         match self.answered {
             0 => 0,
@@ -64,16 +64,16 @@ impl Claim {
     }
 }
 
-/// How many of the facts a claim gets wrong.
+/// Wrong facts of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FactErrors {
     None,
-    /// One of two; all of one.
+    /// One of two facts, or the only fact.
     Some,
     All,
 }
 
-/// The facts a response will state, right or wrong.
+/// Selects the facts, right or wrong, that a response states.
 pub(crate) fn facts(
     question: &Question,
     scene: &Scene,
@@ -90,7 +90,7 @@ pub(crate) fn facts(
     if let (Some(proposed), [fact]) = (question.proposed, truth.as_slice())
         && proposed != *fact
     {
-        // A wrong answer to a false proposal agrees with it.
+        // A wrong answer to a false proposal accepts the proposal.
         return vec![proposed];
     }
     let lie = |(i, fact): (usize, &Fact), rng: &mut _| {
@@ -107,7 +107,7 @@ pub(crate) fn facts(
         .collect()
 }
 
-/// The claim that states these facts. `partly` leaves out the last or the first of two.
+/// Builds the claim with these facts. With `partly`, one of two facts is left out at random.
 pub(crate) fn claim(
     question: &Question,
     scene: &Scene,
@@ -123,7 +123,7 @@ pub(crate) fn claim(
         asked: truth.len(),
         ..Claim::default()
     };
-    let told: Vec<Fact> = match facts {
+    let stated: Vec<Fact> = match facts {
         [first, second] if partly => {
             let (kept, lost) = if rng.chance(0.5) {
                 (first, second)
@@ -135,16 +135,16 @@ pub(crate) fn claim(
         }
         _ => facts.to_vec(),
     };
-    claim.answered = told.len();
-    claim.right = told.iter().filter(|fact| right(fact)).count();
-    claim.bare = bare(question, &told);
-    claim.short = short(question, &told);
-    claim.sentence = sentence(question, &told, plural, rng);
+    claim.answered = stated.len();
+    claim.right = stated.iter().filter(|fact| right(fact)).count();
+    claim.bare = bare(question, &stated);
+    claim.short = short(question, &stated);
+    claim.sentence = sentence(question, &stated, plural, rng);
     claim
 }
 
-/// The short form of an answer: its facts, and then what follows for a proposal: a judge that writes
-/// word by word can only say yes or no once the fact is on paper.
+/// Returns the short form of an answer: its facts, then yes or no to a proposal. The facts come first
+/// because a judge generates tokens in order and needs the fact before the conclusion.
 pub(crate) fn short(question: &Question, facts: &[Fact]) -> String {
     match agreement(question, facts) {
         Some(word) => format!("{}, so {word}", words(facts)),
@@ -152,7 +152,7 @@ pub(crate) fn short(question: &Question, facts: &[Fact]) -> String {
     }
 }
 
-/// A bare phrase for an answer: its facts, after yes or no where the question proposes one.
+/// Returns the bare phrase of an answer: yes or no to a proposal, then the facts.
 fn bare(question: &Question, facts: &[Fact]) -> String {
     match agreement(question, facts) {
         Some(word) => format!("{word}, {}", words(facts)),
@@ -165,7 +165,7 @@ fn words(facts: &[Fact]) -> String {
     words.join(", ")
 }
 
-/// "yes" or "no" to a proposal.
+/// Returns "yes" or "no" to a proposal; `None` if the question proposes nothing.
 fn agreement(question: &Question, facts: &[Fact]) -> Option<&'static str> {
     let proposed = question.proposed?;
     Some(if facts.contains(&proposed) {
@@ -175,7 +175,7 @@ fn agreement(question: &Question, facts: &[Fact]) -> Option<&'static str> {
     })
 }
 
-/// One sentence that states the facts.
+/// Writes one sentence with the facts.
 pub(crate) fn sentence(
     question: &Question,
     facts: &[Fact],
@@ -211,7 +211,7 @@ pub(crate) fn sentence(
     }
 }
 
-/// One fact as a clause that begins with a capital.
+/// Writes one fact as a clause with a capital letter.
 fn lone(fact: Fact, plural: bool, rng: &mut impl RandomChoice) -> String {
     let first = rng.chance(0.5);
     match fact {
@@ -269,7 +269,7 @@ fn place(side: Fact) -> String {
     }
 }
 
-/// Lowers the first letter after "Yes," but not that of "I".
+/// Converts the first letter to lower case, for use after "Yes,"; keeps the pronoun "I".
 fn lower(text: &str) -> String {
     if text.starts_with("I ") {
         return text.to_owned();

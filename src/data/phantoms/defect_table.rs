@@ -1,4 +1,4 @@
-//! The table of defects: what shows each of them, and what it costs.
+//! Table of defects: the phrases that show each defect, and the scores it lowers.
 
 use acem3_experts::Criterion::{
     AddressingMultipleConcerns as Amc, ClarityOfResponse as Cr, ContextAwareness as Ca,

@@ -1,28 +1,28 @@
-//! One thing that can be said of a scene, in words.
+//! Facts about a scene and their wording.
 
 use super::lesion::{LesionSide, LesionSize, LesionTone, PhantomKind};
 use super::scene::Scene;
 use crate::data::phantoms::random_choice::RandomChoice;
 
-/// What a question can ask about.
+/// Subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concern {
-    /// The kind of image.
+    /// Image modality.
     Modality,
-    /// Whether there is any lesion.
+    /// Presence of a lesion.
     Presence,
-    /// How many lesions there are.
+    /// Number of lesions.
     Count,
-    /// On which side they lie.
+    /// Side of the lesions.
     Side,
-    /// How large they are.
+    /// Size of the lesions.
     Size,
-    /// Brighter or darker than the tissue.
+    /// Tone of the lesions relative to the tissue.
     Tone,
 }
 
 impl Concern {
-    /// The word for it in an analysis.
+    /// Returns the word used in analyses.
     pub fn word(self) -> &'static str {
         match self {
             Self::Modality => "kind of image",
@@ -35,25 +35,25 @@ impl Concern {
     }
 }
 
-/// A statement about a scene, true or not.
+/// A statement about a scene, true or false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
-    /// The image is of this kind.
+    /// The image has this modality.
     Modality(PhantomKind),
-    /// There is a lesion, or there is none.
+    /// There is a lesion (true) or no lesion (false).
     Presence(bool),
-    /// There are so many lesions.
+    /// The number of lesions.
     Count(usize),
-    /// They lie on this side.
+    /// The lesions are on this side.
     Side(LesionSide),
-    /// They have this size.
+    /// The lesions have this size.
     Size(LesionSize),
-    /// They have this tone.
+    /// The lesions have this tone.
     Tone(LesionTone),
 }
 
 impl Fact {
-    /// What is true of the scene; `None` where the concern presupposes a lesion and there is none.
+    /// Returns the true fact about a concern; `None` if the concern requires a lesion and there is none.
     pub fn of(scene: &Scene, concern: Concern) -> Option<Self> {
         match concern {
             Concern::Modality => Some(Self::Modality(scene.kind)),
@@ -65,7 +65,7 @@ impl Fact {
         }
     }
 
-    /// What it is about.
+    /// Returns the concern that the fact is about.
     pub fn concern(self) -> Concern {
         match self {
             Self::Modality(_) => Concern::Modality,
@@ -77,7 +77,7 @@ impl Fact {
         }
     }
 
-    /// The short form in analyses: "two lesions", "left side", "CT image", "yes".
+    /// Returns the short form for analyses: "two lesions", "left side", "CT image", "yes".
     pub fn short(self) -> &'static str {
         match self {
             Self::Modality(kind) => match kind {
@@ -100,7 +100,7 @@ impl Fact {
         }
     }
 
-    /// The noun phrase with its article: "a CT image"; otherwise [`Fact::short`].
+    /// Returns a modality with its article ("a CT image"); for other facts the same as [`Fact::short`].
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Modality(PhantomKind::Ct) => "a CT image",
@@ -111,14 +111,14 @@ impl Fact {
         }
     }
 
-    /// Another statement about the same concern that is false of the scene.
-    /// `alone` permits a count of none, which leaves nothing to say about a second concern.
+    /// Returns a false fact about the same concern.
+    /// `alone` permits a count of zero, which leaves no answer to a second concern.
     pub(crate) fn other(self, scene: &Scene, alone: bool, rng: &mut impl RandomChoice) -> Self {
         let pool: Vec<Self> = match self {
             Self::Modality(_) => PhantomKind::ALL.map(Self::Modality).to_vec(),
             Self::Presence(_) => [true, false].map(Self::Presence).to_vec(),
             Self::Count(_) => {
-                // A single lesion cannot lie on both sides.
+                // A single lesion cannot be on both sides.
                 let both = scene.side == Some(LesionSide::Both);
                 let least = if alone { 0 } else { 1 + usize::from(both) };
                 (least..=3).map(Self::Count).collect()

@@ -1,15 +1,15 @@
-//! Where the lesions of a scene go: inside the tissue, on the wanted side, well apart.
+//! Positions of the lesions of a scene: in the tissue, on the given side, at a distance from each other.
 
 use super::body_frame::BodyFrame;
 use super::lesion::{Lesion, LesionSide, LesionSize, PhantomKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 
-/// Layouts that are tried before the fixed one is taken.
+/// Number of random layouts to try before using the fixed layout.
 const LAYOUTS: usize = 80;
-/// Spots that are tried for one lesion of a layout.
+/// Number of positions to try for one lesion of a layout.
 const SPOTS: usize = 40;
 
-/// What is to be placed, and in which body.
+/// Lesions to place, and the body that contains them.
 pub(crate) struct LesionLayout {
     pub(crate) kind: PhantomKind,
     pub(crate) frame: BodyFrame,
@@ -18,7 +18,7 @@ pub(crate) struct LesionLayout {
     pub(crate) size: LesionSize,
 }
 
-/// The lesions of a scene with at least one.
+/// Places the lesions of a scene that has at least one.
 pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<Lesion> {
     let halves = halves(plan, rng);
     let shapes: Vec<(f32, f32)> = halves.iter().map(|_| shape(plan.size, rng)).collect();
@@ -30,7 +30,7 @@ pub(crate) fn lesions(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<L
     column(&halves, &shapes)
 }
 
-/// Which half each lesion lies in; true is left.
+/// Chooses the half of each lesion; true is left.
 fn halves(plan: &LesionLayout, rng: &mut impl RandomChoice) -> Vec<bool> {
     let odd = rng.chance(0.5);
     (0..plan.count)
@@ -57,7 +57,7 @@ fn layout(
     rng: &mut impl RandomChoice,
 ) -> Option<Vec<Lesion>> {
     let mut placed: Vec<Lesion> = Vec::with_capacity(halves.len());
-    // Free pixels between two lesions; three large ones must still fit into one lung.
+    // Minimum distance between two lesions in pixels; three large lesions must fit into one lung.
     let gap = if plan.size == LesionSize::Small {
         9.0
     } else {
@@ -85,7 +85,7 @@ fn layout(
     Some(placed)
 }
 
-/// Whether the lesion lies in tissue, clear of the midline and of the edge.
+/// Returns true if the lesion is in tissue, away from the midline and the edge.
 fn holds(plan: &LesionLayout, lesion: &Lesion) -> bool {
     let outer = lesion.radius * 1.1;
     let midline = match plan.kind {
@@ -119,7 +119,7 @@ fn within((u, v): (f32, f32), axes: (f32, f32), margin: f32) -> bool {
     (u / a) * (u / a) + (v / b) * (v / b) <= 1.0
 }
 
-/// The layout that fits every body: one column in each half.
+/// Returns the fixed layout, which fits every body: one column in each half.
 fn column(halves: &[bool], shapes: &[(f32, f32)]) -> Vec<Lesion> {
     let rows = [64.0, 37.0, 91.0];
     let places = halves.iter().zip(shapes).zip(rows);

@@ -1,9 +1,9 @@
-//! Phantoms: synthetic medical-like images with known lesions, questions about them, answers of
-//! known quality, and the exact evaluation a perfect judge would write.
+//! Phantoms: synthetic medical images with known lesions, a question, two responses of known quality,
+//! and the exact evaluation of each response.
 //!
-//! They are training data, a demo, and a test of *any* judge: since the right verdict is known by
-//! rule, a judge that does not look at the image is found out. Everything is a pure function of
-//! a seed and an index, with the same bytes on every platform.
+//! Phantoms serve as training data, as a demo and as a test of any judge. Rules define the right
+//! verdict, so errors of a judge that ignores the image are visible. A phantom is a pure function of
+//! a seed and an index, with equal bytes on every platform.
 
 pub(crate) mod body_frame;
 pub mod case_folder;
@@ -34,33 +34,33 @@ use image::RgbImage;
 use rand_chacha::ChaCha8Rng;
 use response::FactMix;
 
-/// One synthetic case whose right verdict is known.
+/// A synthetic case with a known right verdict.
 #[derive(Clone, Debug)]
 pub struct Phantom {
-    /// What is true of the image.
+    /// Content of the image.
     pub scene: Scene,
-    /// The question asked.
+    /// Question.
     pub question: Question,
-    /// The image, 128×128.
+    /// Image, 128×128 pixels.
     pub image: RgbImage,
-    /// Two answers with their evaluations.
+    /// Two responses with their evaluations.
     pub responses: [WrittenResponse; 2],
-    /// The right answer, as a sentence.
+    /// Reference answer, as a sentence.
     pub reference: String,
 }
 
-/// Phantom `index` of a seed: a pure function of the two.
+/// Generates phantom `index` of a seed, for measurement.
 pub fn phantom(seed: u64, index: u64) -> Phantom {
     with_mix(seed, index, FactMix::MEASURED)
 }
 
-/// A phantom to learn from: like [`phantom`], but one response being right tells less about the
-/// other.
+/// Generates phantom `index` of a seed, for training. In contrast to [`phantom`], the correctness of one
+/// response reveals less about that of the other.
 pub fn practice(seed: u64, index: u64) -> Phantom {
     with_mix(seed, index, FactMix::TAUGHT)
 }
 
-/// The responses of [`practice`], without drawing the image.
+/// Returns the responses of [`practice`] without drawing the image.
 pub fn practice_responses(seed: u64, index: u64) -> [WrittenResponse; 2] {
     let scene = scene(seed, index);
     words(&scene, (seed, index), FactMix::TAUGHT).1
@@ -81,7 +81,7 @@ fn with_mix(seed: u64, index: u64, mix: FactMix) -> Phantom {
     }
 }
 
-/// Question and responses, with the dice as they lie after them.
+/// Returns question, responses and the random generator in its state after them.
 fn words(
     scene: &Scene,
     (seed, index): (u64, u64),

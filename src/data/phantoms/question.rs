@@ -1,27 +1,27 @@
-//! The questions that can be asked about a scene, and their right answers.
+//! Questions about a scene and their right answers.
 
 use super::fact::{Concern, Fact};
 use super::lesion::PhantomKind;
 use super::scene::Scene;
 use crate::data::phantoms::random_choice::RandomChoice;
 
-/// The kinds of question; a `Verify` question proposes a fact and is answered yes or no.
+/// Type of a question. A `Verify` question proposes a fact and is answered yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
-    /// One open concern.
+    /// An open question about one concern.
     Ask(Concern),
-    /// Whether the proposed fact holds.
+    /// Whether the proposed fact is true.
     Verify(Concern),
-    /// How many, and on which side.
+    /// Number and side of the lesions.
     CountAndSide,
-    /// How large, and how bright.
+    /// Size and tone of the lesions.
     SizeAndTone,
-    /// Whether there is a lesion, and what kind of image it is.
+    /// Presence of a lesion, and image modality.
     PresenceAndModality,
 }
 
 impl QuestionKind {
-    /// Every kind, in the order in which they are drawn by lot.
+    /// All types, in sampling order.
     pub const ALL: [Self; 13] = [
         Self::Ask(Concern::Modality),
         Self::Ask(Concern::Presence),
@@ -38,7 +38,7 @@ impl QuestionKind {
         Self::PresenceAndModality,
     ];
 
-    /// The name in `meta`.
+    /// Returns the name in `meta`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Ask(Concern::Modality) => "modality",
@@ -58,7 +58,7 @@ impl QuestionKind {
         }
     }
 
-    /// What it asks about, in order.
+    /// Returns the concerns of the question, in order.
     pub fn concerns(self) -> &'static [Concern] {
         match self {
             Self::Ask(Concern::Modality) | Self::Verify(Concern::Modality) => &[Concern::Modality],
@@ -73,11 +73,11 @@ impl QuestionKind {
         }
     }
 
-    /// Whether its premise holds: only a lesion has a side, a size and a tone.
+    /// Returns true if the premise holds: side, size and tone require a lesion.
     pub fn fits(self, scene: &Scene) -> bool {
         let lesions = scene.count() > 0;
         match self {
-            // "How many, and on which side?" presupposes one too.
+            // "How many, and on which side?" requires a lesion too.
             Self::CountAndSide => lesions,
             _ => self
                 .concerns()
@@ -90,16 +90,16 @@ impl QuestionKind {
 /// A question about a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Its kind.
+    /// Question type.
     pub kind: QuestionKind,
-    /// The fact it proposes, for a `Verify` question.
+    /// Fact proposed by a `Verify` question.
     pub proposed: Option<Fact>,
-    /// The question as it is asked.
+    /// Text of the question.
     pub text: String,
 }
 
 impl Question {
-    /// A question of this kind in one of its phrasings; `None` where the premise fails.
+    /// Samples a question of this type in one of its phrasings; `None` if the premise fails.
     pub(crate) fn draw(
         kind: QuestionKind,
         scene: &Scene,
@@ -116,7 +116,7 @@ impl Question {
                 } else {
                     truth.other(scene, true, rng)
                 };
-                // "Are there no lesions?" has no clear yes and no.
+                // Yes and no are ambiguous as answers to "Are there no lesions?".
                 Some(if fact == Fact::Count(0) {
                     Fact::Count(1)
                 } else {
@@ -137,7 +137,7 @@ impl Question {
         })
     }
 
-    /// One question whose premise holds, every kind being as likely.
+    /// Samples a question whose premise holds, with equal probability for every type.
     pub(crate) fn any(scene: &Scene, rng: &mut impl RandomChoice) -> Self {
         let fitting: Vec<QuestionKind> = QuestionKind::ALL
             .into_iter()
@@ -146,7 +146,7 @@ impl Question {
         let kind = rng
             .pick(&fitting)
             .unwrap_or(QuestionKind::Ask(Concern::Modality));
-        // Every kind in `fitting` can be drawn.
+        // Every type in `fitting` can be sampled.
         Self::draw(kind, scene, rng).unwrap_or_else(|| Self {
             kind: QuestionKind::Ask(Concern::Modality),
             proposed: None,
@@ -156,7 +156,7 @@ impl Question {
         })
     }
 
-    /// The facts that answer it rightly, one per concern.
+    /// Returns the facts of the right answer, one per concern.
     pub fn truth(&self, scene: &Scene) -> Vec<Fact> {
         self.kind
             .concerns()

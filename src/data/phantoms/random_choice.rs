@@ -1,10 +1,10 @@
-//! Random choices that fall the same on every platform and with every release of the random
-//! crates: only the bit stream of `ChaCha` is relied upon, never a distribution.
+//! Random choices that are equal on every platform and for every version of the `rand` crates. They
+//! use only the bit stream of `ChaCha`, no distribution of `rand`.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A generator for one purpose (`tag`) of one phantom; different tags never share a stream.
+/// Creates the generator for one purpose (`tag`) of one phantom. Different tags have different streams.
 pub(crate) fn dice(seed: u64, index: u64, tag: u64) -> ChaCha8Rng {
     let mut key = [0u8; 32];
     for (slot, byte) in key.iter_mut().zip(seed.to_le_bytes()) {
@@ -18,34 +18,34 @@ pub(crate) fn dice(seed: u64, index: u64, tag: u64) -> ChaCha8Rng {
     rng
 }
 
-/// The few ways in which this module throws dice.
+/// Random choices used by phantoms.
 pub(crate) trait RandomChoice: RngCore {
-    /// An integer in `0..n`; 0 when `n` is 0.
+    /// Returns an integer in `0..n`; 0 if `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         ((u64::from(self.next_u32()) * n as u64) >> 32) as usize
     }
 
-    /// A number in `[0, 1)`.
+    /// Returns a number in `[0, 1)`.
     fn unit(&mut self) -> f32 {
         (self.next_u32() >> 8) as f32 / 16_777_216.0
     }
 
-    /// A number in `[low, high)`.
+    /// Returns a number in `[low, high)`.
     fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * self.unit()
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     fn chance(&mut self, p: f32) -> bool {
         self.unit() < p
     }
 
-    /// One of the items; `None` of an empty slice.
+    /// Returns one of the items; `None` for an empty slice.
     fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         items.get(self.below(items.len())).copied()
     }
 
-    /// One of the phrases; empty of an empty slice.
+    /// Returns one of the phrases; an empty string for an empty slice.
     fn phrase(&mut self, phrases: &[&'static str]) -> &'static str {
         self.pick(phrases).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The two responses of a phantom: how good each is, and how they relate.
+//! The two responses of a phantom: quality of each, and their relation.
 
 use std::cmp::Ordering;
 
@@ -12,40 +12,40 @@ use crate::data::phantoms::random_choice::RandomChoice;
 use crate::data::phantoms::response_writer;
 use crate::data::phantoms::response_writer::WrittenResponse;
 
-/// Share of pairs of equal quality by construction.
+/// Proportion of pairs with equal scores by construction.
 const TWINS: f32 = 0.06;
-/// How the facts of two responses relate, as shares of all pairs.
+/// Relation between the facts of two responses, as proportions of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FactMix {
-    /// Pairs that state the same facts, so that other criteria decide.
+    /// Proportion of pairs with the same facts, where other criteria decide.
     shared: f32,
-    /// Of the remaining pairs, those whose facts are not equally right.
+    /// Proportion of the remaining pairs whose facts differ in correctness.
     split: f32,
 }
 
 impl FactMix {
-    /// What judges are measured on. Most pairs are split, because only they show whether a judge
-    /// looks: in all others the image does not matter to the order.
+    /// Mix for measuring judges. Most pairs are split, because the order depends on the image only in
+    /// split pairs.
     pub(crate) const MEASURED: Self = Self {
         shared: 0.12,
         split: 0.90,
     };
-    /// What judges learn from: one response being right tells little about the other, so that a
-    /// judge cannot get by with calling one right and one wrong.
+    /// Mix for training judges. The correctness of one response reveals little about that of the other,
+    /// so a judge cannot succeed by rating one response right and the other wrong.
     pub(crate) const TAUGHT: Self = Self {
         shared: 0.20,
         split: 0.45,
     };
 }
 
-/// Share of responses with a wrong fact among pairs that are not split.
+/// Proportion of responses with a wrong fact in pairs that are not split.
 const WRONG: f32 = 0.40;
-/// Share of ties wanted among pairs that are no twins.
+/// Intended proportion of ties in pairs that are not twins.
 const TIES: f32 = 0.10;
-/// How often a pair is drawn before the wanted order is given up.
+/// Number of attempts to sample a pair with the intended order.
 const TRIES: usize = 300;
 
-/// What is decided about a response before it is written.
+/// Content of a response before it is written.
 #[derive(Clone, Debug)]
 struct ResponsePlan {
     facts: Vec<Fact>,
@@ -53,7 +53,7 @@ struct ResponsePlan {
     defects: Vec<Defect>,
 }
 
-/// The two responses to a question about a scene.
+/// Generates the two responses to a question about a scene.
 pub(crate) fn pair(
     scene: &Scene,
     question: &Question,
@@ -62,7 +62,7 @@ pub(crate) fn pair(
 ) -> [WrittenResponse; 2] {
     let relation = rng.unit();
     let facts = if relation < TWINS + mix.shared {
-        let wrong = lot(rng);
+        let wrong = random_fact_errors(rng);
         let facts = claim::facts(question, scene, wrong, rng);
         [facts.clone(), facts]
     } else {
@@ -74,7 +74,7 @@ pub(crate) fn pair(
         return twins(scene, question, &plan, rng);
     }
     let truth = question.truth(scene);
-    // Two wholly wrong answers are equally bad, whatever else is true of them.
+    // Two entirely wrong answers have equal final scores, whatever their other defects.
     let hopeless = facts
         .iter()
         .all(|facts| facts.iter().all(|fact| !truth.contains(fact)));
@@ -85,7 +85,7 @@ pub(crate) fn pair(
     };
     let mut tries = 0;
     loop {
-        // The first of the two facts belongs to either response, as the order demands.
+        // Attempts alternate which response gets the first facts, so that both orders can be reached.
         let [one, two] = &facts;
         let [one, two] = if tries % 2 == 0 {
             [one, two]
@@ -103,7 +103,7 @@ pub(crate) fn pair(
     }
 }
 
-/// The facts of two responses, mostly not equally right.
+/// Selects the facts of two responses; with probability `split`, they differ in correctness.
 fn two_facts(
     scene: &Scene,
     question: &Question,
@@ -118,7 +118,7 @@ fn two_facts(
             _ => [FactErrors::None, FactErrors::All],
         }
     } else {
-        [lot(rng), lot(rng)]
+        [random_fact_errors(rng), random_fact_errors(rng)]
     };
     let [better, worse] = wrong.map(|wrong| claim::facts(question, scene, wrong, rng));
     if rng.chance(0.5) {
@@ -128,7 +128,7 @@ fn two_facts(
     }
 }
 
-fn lot(rng: &mut impl RandomChoice) -> FactErrors {
+fn random_fact_errors(rng: &mut impl RandomChoice) -> FactErrors {
     match rng.unit() {
         d if d < WRONG * 0.5 => FactErrors::Some,
         d if d < WRONG => FactErrors::All,
@@ -136,7 +136,7 @@ fn lot(rng: &mut impl RandomChoice) -> FactErrors {
     }
 }
 
-/// Two wordings of one plan, equal in every score.
+/// Writes two wordings of one plan with equal scores.
 fn twins(
     scene: &Scene,
     question: &Question,
@@ -144,7 +144,7 @@ fn twins(
     rng: &mut impl RandomChoice,
 ) -> [WrittenResponse; 2] {
     let first = respond(scene, question, plan, rng);
-    // Wording may differ in the courtesy or in which concern is left out; a few tries meet it.
+    // A second wording may differ in its courtesy or omitted concern, so several attempts are made.
     for _ in 0..32 {
         let second = respond(scene, question, plan, rng);
         if second.ratings == first.ratings && second.text != first.text {
@@ -164,14 +164,14 @@ fn respond(
     response_writer::write(&claim, &plan.defects, rng)
 }
 
-/// A fault that is drawn by lot: a family of defects, or leaving out one of two concerns.
+/// A randomly chosen defect: a family of defects, or the omission of one of two concerns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DefectChoice {
     Partly,
     Family(&'static str),
 }
 
-/// Decides what else is wrong with a response that states these facts.
+/// Chooses the defects of a response with these facts.
 fn plan(
     scene: &Scene,
     question: &Question,
@@ -181,7 +181,7 @@ fn plan(
     let wrong = facts != question.truth(scene);
     let dice = rng.unit();
     // Over all responses: 35 % without a defect, 45 % with one, 20 % with two.
-    let faults = match (wrong, dice) {
+    let defect_count = match (wrong, dice) {
         (true, d) if d < 0.69 => 0,
         (false, d) if d < 0.64 => 0,
         (false, d) if d >= 0.89 => 2,
@@ -194,14 +194,14 @@ fn plan(
         defects: Vec::new(),
     };
     let mut taken: Vec<DefectChoice> = Vec::new();
-    while taken.len() < faults {
-        let pool = pool(two, wrong, faults > 1);
-        let Some(fault) = rng.pick(&pool) else { break };
-        if taken.contains(&fault) || !agrees(fault, &taken) {
+    while taken.len() < defect_count {
+        let pool = pool(two, wrong, defect_count > 1);
+        let Some(choice) = rng.pick(&pool) else { break };
+        if taken.contains(&choice) || !is_compatible(choice, &taken) {
             continue;
         }
-        taken.push(fault);
-        match fault {
+        taken.push(choice);
+        match choice {
             DefectChoice::Partly => plan.partly = true,
             DefectChoice::Family(name) => {
                 let members: Vec<Defect> = RULES
@@ -216,7 +216,7 @@ fn plan(
     plan
 }
 
-/// The faults a response may have. What says nothing, or only a phrase, stands alone.
+/// Returns the defects that a response may have. Evasive and bare responses have no second defect.
 fn pool(two: bool, wrong: bool, several: bool) -> Vec<DefectChoice> {
     let mut families: Vec<&'static str> = RULES.iter().map(|rule| rule.family).collect();
     families.dedup();
@@ -225,7 +225,7 @@ fn pool(two: bool, wrong: bool, several: bool) -> Vec<DefectChoice> {
         "bare" => !several,
         _ => true,
     });
-    // What can seldom be drawn is then drawn the more often.
+    // Defects that are rarely available get a higher weight.
     let partly = [DefectChoice::Partly; 3]
         .into_iter()
         .take(if two { 3 } else { 0 });
@@ -236,11 +236,12 @@ fn pool(two: bool, wrong: bool, several: bool) -> Vec<DefectChoice> {
         .collect()
 }
 
-/// Whether a fault can stand beside those already taken.
-fn agrees(fault: DefectChoice, taken: &[DefectChoice]) -> bool {
+/// Returns true if a defect is compatible with those already chosen.
+fn is_compatible(choice: DefectChoice, taken: &[DefectChoice]) -> bool {
     let clash = |a: &'static str, b: &'static str| {
         let pair = (DefectChoice::Family(a), DefectChoice::Family(b));
-        (fault == pair.0 && taken.contains(&pair.1)) || (fault == pair.1 && taken.contains(&pair.0))
+        (choice == pair.0 && taken.contains(&pair.1))
+            || (choice == pair.1 && taken.contains(&pair.0))
     };
     !clash("overconfident", "vague") && !clash("rude", "curt")
 }

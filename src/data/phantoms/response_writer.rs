@@ -1,5 +1,5 @@
-//! Writing a response: a claim, defects laid over it, and the evaluation that a perfect judge
-//! would write. It serves phantoms and real data alike; only the claim differs.
+//! Writes a response from a claim and defects, together with its exact evaluation. Used for phantoms
+//! and for real data.
 
 use acem3_experts::{Aspect, Criterion};
 use rand::RngCore;
@@ -11,24 +11,24 @@ use crate::data::phantoms::random_choice::RandomChoice;
 /// A response and its exact evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenResponse {
-    /// The text.
+    /// Text.
     pub text: String,
-    /// The rating on each of the ten criteria, in the order of [`Criterion::ALL`].
+    /// Ratings of the ten criteria, in the order of [`Criterion::ALL`].
     pub ratings: Vec<(Criterion, ExactRating)>,
-    /// The final rating.
+    /// Final rating.
     pub conclusion: ExactRating,
-    /// The defects it was written with.
+    /// Defects of the response.
     pub defects: Vec<Defect>,
 }
 
 impl WrittenResponse {
-    /// The score on a criterion.
+    /// Returns the score on a criterion.
     pub fn score(&self, criterion: Criterion) -> u8 {
         let mut found = self.ratings.iter().filter(|(c, _)| *c == criterion);
         found.next().map_or(0, |(_, rating)| rating.score)
     }
 
-    /// The mean score of an aspect's criteria, 0 to 5.
+    /// Returns the mean score of an aspect's criteria, 0 to 5.
     pub fn aspect(&self, aspect: Aspect) -> f64 {
         let criteria = aspect.criteria();
         let sum: u32 = criteria.iter().map(|c| u32::from(self.score(*c))).sum();
@@ -36,12 +36,12 @@ impl WrittenResponse {
     }
 }
 
-/// An analysis and a score, as a perfect judge would give them.
+/// The right analysis and score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactRating {
-    /// The reason, in a few words.
+    /// Analysis in a few words.
     pub analysis: String,
-    /// 0 to 5, higher being better.
+    /// Score from 0 to 5; higher is better.
     pub score: u8,
 }
 
@@ -55,9 +55,9 @@ const COURTESIES: &[&str] = &[
     "I wish you well.",
 ];
 
-/// Writes a response that makes `claim` and has these defects, with its evaluation.
-/// Wording is drawn from `rng`; the scores depend on the claim, the defects and on whether a
-/// courtesy was drawn.
+/// Writes a response with this claim and these defects, and its evaluation.
+/// `rng` chooses the wording. The scores depend on the claim, the defects and on whether the text has a
+/// courtesy.
 pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> WrittenResponse {
     let (text, courteous) = compose(claim, defects, rng);
     let evasive = defects.contains(&Defect::Evasive);
@@ -83,7 +83,7 @@ pub fn write<R: RngCore>(claim: &Claim, defects: &[Defect], rng: &mut R) -> Writ
     }
 }
 
-/// The text, and whether it ends with a courtesy.
+/// Returns the text, and true if it ends with a courtesy.
 fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (String, bool) {
     let has = |defect| defects.contains(&defect);
     if has(Defect::Bare) {
@@ -106,7 +106,7 @@ fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (S
             }
             _ => after.push(words),
         }
-        // What contradicts the defect is not said beside it.
+        // Omit text that contradicts the defect.
         hedged &= !matches!(
             defect,
             Defect::Certain
@@ -135,13 +135,13 @@ fn compose(claim: &Claim, defects: &[Defect], rng: &mut impl RandomChoice) -> (S
     (parts.join(" "), courteous)
 }
 
-/// The words that show a defect, spoilt as it demands.
+/// Returns the phrase that shows a defect, truncated or garbled if the defect requires it.
 fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
     let words = rng.phrase(defect.rule().map_or(&[], |rule| rule.phrases));
     match defect {
         Defect::Truncated => {
             let whole: Vec<&str> = words.split(' ').collect();
-            // At least two words stay and at least two are missing.
+            // Keep at least two words and remove at least two.
             let kept = 2 + rng.below(whole.len().saturating_sub(3));
             whole
                 .get(..kept)
@@ -156,7 +156,7 @@ fn spoil(defect: Defect, rng: &mut impl RandomChoice) -> String {
     }
 }
 
-/// Exchanges letters within a word; short words stay.
+/// Swaps letters within a word; short words stay unchanged.
 fn garble(word: &str, rng: &mut impl RandomChoice) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     if letters.len() > 3 {
@@ -198,8 +198,8 @@ fn analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: bool) -> St
     }
 }
 
-/// The analysis of factual accuracy: what the response claims, what the image shows, and whether
-/// they agree, as far as `score` says.
+/// Returns the analysis for factual accuracy: the claim, the content of the image, and their agreement
+/// according to `score`.
 pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
     let agreement = match score {
         0 => "nothing to compare",
@@ -210,17 +210,17 @@ pub fn finding(claimed: &str, shown: &str, score: u8) -> String {
     format!("Claims {claimed}{SHOWN} {shown}: {agreement}.")
 }
 
-/// What stands in it between the claim and the finding.
+/// Separator between the claim and the finding in an analysis of factual accuracy.
 pub const SHOWN: &str = "; the image shows";
 
-/// Where in the analysis of factual accuracy it stands what the image shows.
+/// Returns the range of the finding (the content of the image) in an analysis of factual accuracy.
 pub fn found(analysis: &str) -> Option<std::ops::Range<usize>> {
     let end = analysis.rfind(':')?;
     let start = analysis.get(..end)?.find(SHOWN)? + SHOWN.len();
     Some(start..end)
 }
 
-/// The final rating: the lowest of the scores, those of expression counting one point more.
+/// Returns the final rating: the lowest score, where scores on expression criteria count one point more.
 pub fn conclude(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRating {
     let mut weakest: Option<(u8, Criterion, u8)> = None;
     for (criterion, score) in scores {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_real_answer_is_scored_by_its_claim() {
+    fn wrong_answer_is_scored_by_its_claim() {
         let written = write(&real(), &[], &mut dice(1, 2, 3));
         assert!(written.text.starts_with("The liver is on the left."));
         assert_eq!(written.score(Criterion::FactualAccuracy), 1);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_phrase_costs_form_but_not_the_final_score() {
+    fn bare_phrase_does_not_lower_final_score() {
         let claim = Claim::single("The liver is on the right.", "right", "right", true);
         let written = write(&claim, &[Defect::Bare], &mut dice(1, 2, 3));
         assert_eq!(written.text, "Right");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evasive_answer_claims_nothing() {
+    fn evasive_answer_has_no_claim() {
         let written = write(&real(), &[Defect::Evasive], &mut dice(1, 2, 3));
         assert!(!written.text.contains("liver"));
         assert_eq!(
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn each_defect_lowers_what_its_rule_says_and_nothing_else() {
+    fn defects_lower_only_scores_of_their_rule() {
         let claim = Claim::single("It is a lung.", "lung", "lung", true);
         for rule in crate::data::phantoms::defect_table::RULES {
             for draw in 0..8 {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_answer_ends_without_a_stop_and_keeps_its_claim() {
+    fn truncated_answer_keeps_claim_without_full_stop() {
         for draw in 0..50 {
             let written = write(&real(), &[Defect::Truncated], &mut dice(7, draw, 3));
             assert!(
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn expression_counts_one_point_less_than_the_rest() {
+    fn expression_defects_lower_final_score_less() {
         let claim = Claim::single("It is a lung.", "lung", "lung", true);
         let written = write(
             &claim,

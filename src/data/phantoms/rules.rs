@@ -1,11 +1,10 @@
-//! The rules by which a phantom response is scored: what every level of a criterion means and
-//! which criteria a defect lowers, and to what. This table is the whole of the labels' law;
-//! [`super::style`] only applies it.
+//! Scoring rules of phantom responses: the analysis for each score of a criterion, and the defects
+//! that lower scores. [`super::response_writer`] applies the rules.
 
 use acem3_experts::Criterion;
 
-/// The analysis of every level, 0 to 5, of the ten criteria in the order of [`Criterion::ALL`].
-/// Those of factual accuracy and of multiple concerns are usually written from the claim.
+/// Analyses for the scores 0 to 5 of the ten criteria, in the order of [`Criterion::ALL`].
+/// The analyses for factual accuracy and multiple concerns are usually written from the claim.
 pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
     (
         Criterion::ClarityOfResponse,
@@ -119,71 +118,71 @@ pub const LEVELS: [(Criterion, [&str; 6]); 10] = [
     ),
 ];
 
-/// The analysis of one level of a criterion; empty above 5.
+/// Returns the analysis for a score of a criterion; empty above 5.
 pub fn phrase(criterion: Criterion, level: u8) -> &'static str {
     let row = LEVELS.iter().find(|(c, _)| *c == criterion);
     row.and_then(|(_, levels)| levels.get(usize::from(level)).copied())
         .unwrap_or_default()
 }
 
-/// One way in which a response can be bad, besides being wrong.
+/// Defect of a response other than a wrong fact.
 ///
-/// Facts that are wrong or left out are no defects of style: they are in [`super::Claim`].
+/// Wrong and missing facts are part of [`super::Claim`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Defect {
-    /// Advises a practice long abandoned.
+    /// Recommends an abandoned practice.
     Outdated,
-    /// Uses a term long out of use.
+    /// Uses an obsolete term.
     OldTerm,
-    /// Leaves no room for doubt at all.
+    /// Excludes any doubt.
     Certain,
-    /// Is surer than it should be.
+    /// Is overconfident.
     TooSure,
-    /// Takes back what it says.
+    /// Retracts its statement.
     Vague,
-    /// Says nothing about what was asked; the claim is dropped.
+    /// Evades the question; the claim is omitted.
     Evasive,
-    /// Is so winding that it is hard to follow.
+    /// Is hard to follow.
     Muddled,
-    /// Takes a detour.
+    /// Is wordy.
     Winding,
     /// Is full of jargon.
     Jargon,
     /// Uses some slang.
     Slang,
-    /// Insults the asker.
+    /// Insults the user.
     Insult,
-    /// Is rude to the asker.
+    /// Is rude to the user.
     Rude,
     /// Is curt.
     Curt,
-    /// Breaks off in the middle of a sentence.
+    /// Ends in the middle of a sentence.
     Truncated,
-    /// Has garbled words.
+    /// Contains garbled words.
     Garbled,
-    /// Is a phrase, no sentence, and nothing else.
+    /// Is only a phrase instead of a sentence.
     Bare,
-    /// Is general text that was not written about the image.
+    /// Is generic text that ignores the image.
     Generic,
-    /// Speaks of a picture of another kind.
+    /// Refers to an image of another modality.
     OtherPicture,
-    /// Gives advice on another condition.
+    /// Gives advice about another condition.
     OffTopic,
-    /// Mentions something else on the way.
+    /// Adds an unrelated remark.
     Aside,
 }
 
-/// One row of the table.
+/// Rule for one defect.
 pub struct Rule {
-    /// The defect.
+    /// Defect.
     pub defect: Defect,
-    /// Its name in `meta`.
+    /// Name in `meta`.
     pub key: &'static str,
-    /// What it is a case of; families are drawn evenly.
+    /// Family of the defect. Families are sampled with equal probability.
     pub family: &'static str,
-    /// The criteria it lowers, each with the score it lowers it to.
+    /// Criteria that the defect lowers, each with the lowered score.
     pub lowers: &'static [(Criterion, u8)],
-    /// The sentences that show it; empty where the text itself is changed.
+    /// Phrases that show the defect; empty if the writer changes the text itself.
     pub phrases: &'static [&'static str],
 }
 
@@ -193,7 +192,7 @@ mod tests {
     use crate::data::phantoms::defect_table::RULES;
 
     #[test]
-    fn every_level_has_a_short_analysis_of_its_own() {
+    fn every_score_has_a_unique_short_analysis() {
         for ((criterion, levels), expected) in LEVELS.iter().zip(Criterion::ALL) {
             assert_eq!(*criterion, expected);
             for (level, text) in levels.iter().enumerate() {
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_lowers_something_and_is_found() {
+    fn every_rule_is_unique_and_lowers_a_score() {
         for rule in RULES {
             assert_eq!(rule.defect.key(), rule.key);
             assert!(!rule.lowers.is_empty());

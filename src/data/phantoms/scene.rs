@@ -1,35 +1,35 @@
-//! What a phantom shows: the kind of image and its lesions, before a pixel is drawn.
+//! Scene of a phantom: image modality, lesions and geometry.
 
 use super::body_frame::BodyFrame;
 use super::lesion::{Lesion, LesionSide, LesionSize, LesionTone, PhantomKind};
 use crate::data::phantoms::lesion_layout;
 use crate::data::phantoms::random_choice::{RandomChoice, dice};
 
-/// The side of a phantom image in pixels.
+/// Side length of a phantom image in pixels.
 pub const SIDE: u32 = 128;
 
 /// Everything that is true of a phantom image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// The kind of image.
+    /// Image modality.
     pub kind: PhantomKind,
-    /// None to three lesions, apart from each other.
+    /// Zero to three lesions that do not overlap.
     pub lesions: Vec<Lesion>,
-    /// Where they lie; `None` without lesions.
+    /// Side of the lesions; `None` without lesions.
     pub side: Option<LesionSide>,
-    /// Their size; `None` without lesions.
+    /// Size of the lesions; `None` without lesions.
     pub size: Option<LesionSize>,
-    /// Their tone; `None` without lesions.
+    /// Tone of the lesions; `None` without lesions.
     pub tone: Option<LesionTone>,
     pub(crate) frame: BodyFrame,
 }
 
-/// A scene as class numbers, for training an image encoder.
+/// A scene as class indices, for training an image encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attributes {
-    /// The place in [`Kind::ALL`].
+    /// Index in [`PhantomKind::ALL`].
     pub kind: usize,
-    /// The number of lesions.
+    /// Number of lesions.
     pub count: usize,
     /// 0 without lesions, 1 left, 2 right, 3 both.
     pub side: usize,
@@ -50,7 +50,7 @@ impl Attributes {
     pub const SIZES: usize = 3;
     /// Number of classes of `tone`.
     pub const TONES: usize = 3;
-    /// Numbers of classes in the order of [`Attributes::classes`].
+    /// Numbers of classes, in the order of [`Attributes::classes`].
     pub const CLASSES: [usize; 5] = [
         Self::KINDS,
         Self::COUNTS,
@@ -59,20 +59,20 @@ impl Attributes {
         Self::TONES,
     ];
 
-    /// The five class numbers: kind, count, side, size, tone.
+    /// Returns the five class indices: kind, count, side, size, tone.
     pub fn classes(&self) -> [usize; 5] {
         [self.kind, self.count, self.side, self.size, self.tone]
     }
 }
 
 impl Scene {
-    /// The number of lesions, 0 to 3.
+    /// Returns the number of lesions, 0 to 3.
     pub fn count(&self) -> usize {
         self.lesions.len()
     }
 
-    /// Where the lesions are, in a grid of `n·n` patches, row by row: 0 nothing, 1 part of a lesion,
-    /// 2 the middle of one.
+    /// Returns the lesion map of an `n·n` patch grid, row by row: 0 no lesion, 1 part of a lesion,
+    /// 2 centre of a lesion.
     pub fn marks(&self, n: usize) -> Vec<usize> {
         let step = SIDE as f32 / n as f32;
         let mark = |row: usize, column: usize| {
@@ -82,7 +82,7 @@ impl Scene {
                 let dy = lesion.y - lesion.y.clamp(top, top + step);
                 match dx * dx + dy * dy {
                     0.0 => 2,
-                    // A rim of less than a third is not seen in the patch.
+                    // A rim narrower than about a third of the radius does not count.
                     d if d.sqrt() < lesion.radius * 0.7 => 1,
                     _ => 0,
                 }
@@ -92,7 +92,7 @@ impl Scene {
         (0..n * n).map(|i| mark(i / n, i % n)).collect()
     }
 
-    /// The scene as class numbers.
+    /// Returns the scene as class indices.
     pub fn attributes(&self) -> Attributes {
         Attributes {
             kind: PhantomKind::ALL
@@ -115,7 +115,7 @@ impl Scene {
     }
 }
 
-/// The scene of phantom `index` of a seed: a pure function of the two.
+/// Generates the scene of phantom `index` of a seed.
 pub fn scene(seed: u64, index: u64) -> Scene {
     let mut rng = dice(seed, index, u64::from_le_bytes(*b"scene\0\0\0"));
     let kind = rng.pick(&PhantomKind::ALL).unwrap_or(PhantomKind::Ct);
@@ -177,7 +177,7 @@ fn frame(kind: PhantomKind, rng: &mut impl RandomChoice) -> BodyFrame {
         PhantomKind::Radiograph => ((rng.between(58.0, 63.0), rng.between(56.0, 62.0)), 0.03),
         PhantomKind::Histology => ((64.0, 64.0), 0.5),
     };
-    // The rational circle needs no sine, whose last digit depends on the platform.
+    // A rational parametrisation of the circle avoids `sin`, whose last digit depends on the platform.
     let t = rng.between(-tilt, tilt);
     let norm = 1.0 + t * t;
     let wander = 2.5;

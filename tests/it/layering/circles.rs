@@ -1,10 +1,10 @@
-//! Circles of files: sets in which every file reaches every other through its imports.
+//! Import cycles: sets of files in which every file reaches every other through imports.
 
 use std::collections::BTreeMap;
 
 use super::imports::Reference;
 
-/// The first import of each file by each other one that uses an item it defines.
+/// Returns the first import per pair of files, from user to definer.
 pub(super) fn edges(references: &[Reference]) -> BTreeMap<usize, BTreeMap<usize, &Reference>> {
     let mut edges: BTreeMap<usize, BTreeMap<usize, &Reference>> = BTreeMap::new();
     for reference in references.iter().filter(|reference| reference.is_definer) {
@@ -14,7 +14,7 @@ pub(super) fn edges(references: &[Reference]) -> BTreeMap<usize, BTreeMap<usize,
     edges
 }
 
-/// The circles among so many files, each with the imports that make it.
+/// Returns the cycles among `files` files, each with its imports.
 pub(super) fn circles(files: usize, references: &[Reference]) -> Vec<Vec<&Reference>> {
     let edges = edges(references);
     let targets = |file: usize| edges.get(&file).into_iter().flatten();

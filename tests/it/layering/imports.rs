@@ -1,4 +1,4 @@
-//! The imports of a workspace: every reference from one file to another, with its line.
+//! Imports of a workspace: references between files, with line numbers.
 
 use std::path::PathBuf;
 
@@ -10,31 +10,31 @@ use super::scope::{Import, Path, Scope, is_for_tests, text, written};
 use super::tokens::{self, GivenTo};
 use super::workspace::{Crate, Workspace, is_test_item};
 
-/// One reference from a file to another.
+/// Reference from one file to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reference {
-    /// The file that refers.
+    /// Referring file.
     pub(super) from: usize,
     pub(super) line: usize,
-    /// The file that defines the item, or that of a module on the path.
+    /// File that defines the item, or file of a module on the path.
     pub(super) to: usize,
-    /// False if the path only passes through `to`, which re-exports the item or holds its module.
+    /// False if `to` is only on the path: it re-exports the item or contains its module.
     pub(super) is_definer: bool,
-    /// The path as it is written.
+    /// Path as written in the source.
     pub(super) path: String,
 }
 
 /// The files and crates of a workspace, and the references between the files.
 pub(super) struct Imports {
     pub(super) crates: Vec<Crate>,
-    /// Every file of the module trees, by its path from the top of the workspace.
+    /// Files of the module trees, as paths relative to the workspace root.
     pub(super) files: Vec<PathBuf>,
-    /// In order, without repetitions.
+    /// Sorted references without duplicates.
     pub(super) references: Vec<Reference>,
 }
 
 impl Imports {
-    /// Reads the workspace whose `Cargo.toml` lies in `top`.
+    /// Reads the workspace whose `Cargo.toml` is in `top`.
     pub(super) fn read(top: &std::path::Path) -> Self {
         let workspace = Workspace::read(top);
         let mut references = Vec::new();
@@ -52,7 +52,7 @@ impl Imports {
         }
     }
 
-    /// The folder of the crate that a file belongs to.
+    /// Returns the folder of the crate of a file.
     pub(super) fn crate_of(&self, file: usize) -> &str {
         let path = &self.files[file];
         let folders = self.crates.iter().map(|c| c.folder.as_str());
@@ -72,9 +72,9 @@ struct Reader<'a> {
     workspace: &'a Workspace,
     resolver: Resolver<'a>,
     module: usize,
-    /// The blocks around what is being read.
+    /// Enclosing blocks of the current position.
     blocks: Vec<Scope>,
-    /// The variables of the functions around what is being read.
+    /// Variables of the enclosing functions.
     locals: Vec<Vec<String>>,
     found: Vec<Reference>,
 }
@@ -99,8 +99,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes the imports of a scope. A module that re-exports items of its child modules only passes
-    /// them on.
+    /// Records the imports of a scope. A module that re-exports items of its child modules does not
+    /// count as their user.
     fn read_imports(&mut self, imports: &[Import]) {
         for import in imports {
             let found = self.find(&import.path.segments);
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if import.is_glob && found.definers.is_empty() {
-                // Whatever the last module has may be meant.
+                // A glob import may refer to any item of the last module.
                 let last = found.modules.last().copied();
                 self.note(last.into_iter(), &import.path, true);
             }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         self.locals.iter().flatten().any(|local| local == name)
     }
 
-    /// Reads a path that stands where a value may stand. A variable is no reference.
+    /// Reads a path in value position. A variable is not a reference.
     fn read_value(&mut self, path: &Path) {
         if !matches!(path.segments.as_slice(), [name] if self.is_local(name)) {
             self.read_path(path);
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         self.locals.pop();
     }
 
-    /// Reads what a macro or an attribute is given.
+    /// Reads the tokens of a macro call or an attribute.
     fn read_tokens(&mut self, tokens: TokenStream, given_to: GivenTo) {
         for written in tokens::paths(tokens, given_to) {
             if written.is_call {
@@ -211,7 +211,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 
     fn visit_expr_path(&mut self, expr: &'ast syn::ExprPath) {
         if let Some(qself) = &expr.qself {
-            // The path of `<A as B>::c` begins with `B`, that of `<A>::c` with nothing.
+            // The path of `<A as B>::c` starts with `B`; that of `<A>::c` has no such prefix.
             self.visit_type(&qself.ty);
             if qself.position > 0 {
                 self.visit_path(&expr.path);
@@ -241,7 +241,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
-        // A constant looks like a variable here.
+        // In a pattern, a constant has the syntax of a variable.
         if text(&pattern.ident).starts_with(char::is_uppercase) {
             self.read_path(&written(&pattern.ident.clone().into()));
         }
@@ -327,7 +327,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// The variables of a function.
+/// Collects the variables of a function.
 #[derive(Default)]
 struct Locals(Vec<String>);
 

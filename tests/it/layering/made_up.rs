@@ -1,4 +1,4 @@
-//! The rules hold on small made-up workspaces, and fail where they must.
+//! Tests of the layering rules on small generated workspaces.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::imports::Imports;
 use super::{crowded_rooms, file_circles, upward_dependencies, upward_imports};
 
-/// A workspace of these files, the manifests of its packages among them.
+/// Creates a workspace with these files, including the package manifests.
 fn workspace(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -18,7 +18,7 @@ fn workspace(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// A package called `house` with these files in `src`.
+/// Creates a package `house` with these files in `src`.
 fn house(files: &[(&str, &str)]) -> TempDir {
     let manifest = "[workspace]\nmembers = [\".\"]\n[package]\nname = \"house\"\n";
     let folder = workspace(&[("Cargo.toml", manifest)]);
@@ -34,7 +34,7 @@ fn imports(files: &[(&str, &str)]) -> Imports {
     Imports::read(house(files).path())
 }
 
-/// The imports of items, as `from:line → to (path)`.
+/// Returns the imports of items, as `from:line → to (path)`.
 fn edges(files: &[(&str, &str)]) -> Vec<String> {
     let imports = imports(files);
     let definers = imports.references.iter().filter(|r| r.is_definer);
@@ -50,7 +50,7 @@ const ROOMS: (&str, &str) = (
 );
 
 #[test]
-fn imports_may_run_down() {
+fn imports_may_go_down() {
     let found = imports(&[
         ROOMS,
         ("main.rs", "fn main() { house::cli::run() }"),
@@ -64,7 +64,7 @@ fn imports_may_run_down() {
 }
 
 #[test]
-fn an_upward_import_is_found() {
+fn upward_import_is_found() {
     let found = imports(&[
         ROOMS,
         ("cli/mod.rs", "pub struct Flags;"),
@@ -78,7 +78,7 @@ fn an_upward_import_is_found() {
 }
 
 #[test]
-fn an_import_of_a_peer_is_found() {
+fn import_of_a_peer_is_found() {
     let found = imports(&[
         ROOMS,
         ("cli/mod.rs", ""),
@@ -93,7 +93,7 @@ fn an_import_of_a_peer_is_found() {
 }
 
 #[test]
-fn a_room_above_that_only_passes_an_item_on_is_found() {
+fn upward_import_through_a_reexport_is_found() {
     let found = imports(&[
         ROOMS,
         ("cli/mod.rs", "pub use crate::checkpoints::Hub;"),
@@ -108,7 +108,7 @@ fn a_room_above_that_only_passes_an_item_on_is_found() {
 }
 
 #[test]
-fn a_root_above_the_rooms_is_found() {
+fn import_of_a_crate_root_is_found() {
     let found = imports(&[
         ("lib.rs", "pub mod data;\npub const LIMIT: usize = 9;"),
         ("data/mod.rs", "fn f() -> usize { crate::LIMIT }"),
@@ -118,7 +118,7 @@ fn a_root_above_the_rooms_is_found() {
 }
 
 #[test]
-fn a_circle_is_found() {
+fn cycle_is_found() {
     let found = imports(&[
         ("lib.rs", "mod a;\nmod b;\nmod c;\nmod d;"),
         ("a.rs", "use crate::b::B;\npub struct A;"),
@@ -126,7 +126,7 @@ fn a_circle_is_found() {
         ("c.rs", "pub fn go() { println!(\"{:?}\", crate::a::A) }"),
         ("d.rs", "use crate::a::A;"),
     ]);
-    let circle = "a circle of 3 files:\n\
+    let circle = "import cycle of 3 files:\n\
                   \x20 src/a.rs:1 → src/b.rs (crate::b::B)\n\
                   \x20 src/b.rs:2 → src/c.rs (super::c::go)\n\
                   \x20 src/c.rs:1 → src/a.rs (crate::a::A)";
@@ -134,7 +134,7 @@ fn a_circle_is_found() {
 }
 
 #[test]
-fn a_parent_that_declares_and_reexports_makes_no_circle() {
+fn reexporting_parent_forms_no_cycle() {
     let found = imports(&[
         ("lib.rs", "mod a;"),
         (
@@ -150,7 +150,7 @@ fn a_parent_that_declares_and_reexports_makes_no_circle() {
 }
 
 #[test]
-fn a_parent_that_uses_what_uses_it_makes_a_circle() {
+fn parent_and_child_that_use_each_other_form_a_cycle() {
     let child = ("a/b.rs", "pub struct B;\nfn n() -> u8 { super::N }");
     for code in [
         "use b::B;",
@@ -167,7 +167,7 @@ fn a_parent_that_uses_what_uses_it_makes_a_circle() {
 }
 
 #[test]
-fn tests_make_no_imports() {
+fn test_code_has_no_imports() {
     let found = edges(&[
         ("lib.rs", "mod a;\nmod b;"),
         (
@@ -182,7 +182,7 @@ fn tests_make_no_imports() {
 }
 
 #[test]
-fn reexports_are_followed_to_the_file_that_defines_the_item() {
+fn reexports_resolve_to_the_defining_file() {
     let found = edges(&[
         ("lib.rs", "mod a;\nmod b;\npub use a::Thing as Renamed;"),
         ("a/mod.rs", "mod inner;\npub use inner::*;"),
@@ -201,7 +201,7 @@ fn reexports_are_followed_to_the_file_that_defines_the_item() {
 }
 
 #[test]
-fn every_way_to_write_a_path_is_read() {
+fn all_path_syntaxes_are_read() {
     let source = "use crate::b;
         use crate::b::{self as renamed, Kind::*};
         fn one() -> b::Out { renamed::call() }
@@ -242,7 +242,7 @@ fn every_way_to_write_a_path_is_read() {
 }
 
 #[test]
-fn one_name_for_a_module_and_a_function_is_both() {
+fn module_and_function_of_same_name_both_count() {
     let found = edges(&[
         ("lib.rs", "mod ops;\nmod user;"),
         ("ops/mod.rs", "mod product;\npub use product::product;"),
@@ -265,7 +265,7 @@ fn one_name_for_a_module_and_a_function_is_both() {
 }
 
 #[test]
-fn a_variable_is_no_import() {
+fn variable_is_not_an_import() {
     let found = edges(&[
         ("lib.rs", "mod a;"),
         (
@@ -278,7 +278,7 @@ fn a_variable_is_no_import() {
 }
 
 #[test]
-fn too_many_rooms_and_entries_are_found() {
+fn excess_rooms_and_entries_are_found() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     let rooms = names.map(|name| (format!("{name}/mod.rs"), String::new()));
     let entries = names.map(|name| (format!("data/{name}.rs"), String::new()));
@@ -299,7 +299,7 @@ fn too_many_rooms_and_entries_are_found() {
 }
 
 #[test]
-fn a_dependency_on_a_crate_above_is_found() {
+fn dependency_on_a_crate_above_is_found() {
     let found = workspace(&[
         (
             "Cargo.toml",
@@ -326,7 +326,7 @@ fn a_dependency_on_a_crate_above_is_found() {
 }
 
 #[test]
-fn crates_import_each_other_by_name() {
+fn imports_between_crates_are_found() {
     let found = workspace(&[
         (
             "Cargo.toml",

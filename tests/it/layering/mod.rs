@@ -1,8 +1,8 @@
-//! The layout of the workspace: few rooms, and imports that run one way.
+//! Layering rules of the workspace: few top-level modules ("rooms") and imports in one direction.
 //!
-//! The tests read every source file and work out themselves which file uses which. Tests and their
-//! modules are left out. An item counts as an import of the file that defines it, however many
-//! re-exports lie between.
+//! The tests parse every source file and determine which file uses which. Test code is excluded.
+//! A use of an item counts as an import of the file that defines it, through any number of
+//! re-exports.
 
 mod circles;
 mod imports;
@@ -20,8 +20,8 @@ use circles::circles;
 use imports::{Imports, Reference};
 use workspace::Crate;
 
-/// The rooms of `src` from the top to the ground. A room may import the rooms below it. Rooms that
-/// share a line are peers, which import nothing from each other.
+/// Rooms of `src` from the top layer to the bottom layer. A room may import the rooms below it. Rooms
+/// on the same line must not import each other.
 const ROOMS: [&[&str]; 8] = [
     &["cli"],
     &["annotation"],
@@ -32,7 +32,7 @@ const ROOMS: [&[&str]; 8] = [
     &["statistics"],
     &["support"],
 ];
-/// The crates by their folders, from the top to the ground. A crate may depend on those below it.
+/// Folders of the crates from the top layer to the bottom layer. A crate may depend on those below it.
 const CRATES: [&str; 6] = [
     "",
     "conclusion",
@@ -41,12 +41,12 @@ const CRATES: [&str; 6] = [
     "vision",
     "vision/kernels",
 ];
-/// `src` has at most so many rooms, and a room so many files and folders directly in it.
+/// Maximum number of rooms in `src`, and of files and folders directly in a room.
 const MOST: usize = 9;
-/// The files that may lie in `src` beside the rooms.
+/// Files allowed in `src` next to the rooms.
 const ROOTS: [&str; 3] = ["build.rs", "lib.rs", "main.rs"];
 
-/// The floor on which a room lies; the roots of the crate lie above all rooms.
+/// Returns the layer of a room; crate roots are above all rooms.
 fn floor(room: Option<&str>) -> Option<usize> {
     match room {
         Some(room) => ROOMS
@@ -57,7 +57,7 @@ fn floor(room: Option<&str>) -> Option<usize> {
     }
 }
 
-/// The room of a file of `src`. `None`: it is a root of the crate.
+/// Returns the room of a file of `src`; `None` for a crate root.
 fn room(path: &Path) -> Option<&str> {
     let rest = path.strip_prefix("src").ok()?;
     rest.parent()?.iter().next()?.to_str()
@@ -72,7 +72,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What is wrong with the folders of `src`.
+/// Returns violations of the limits on rooms and their entries.
 fn crowded_rooms(top: &Path) -> Vec<String> {
     let src = top.join("src");
     let (rooms, files): (Vec<_>, Vec<_>) = names(&src)
@@ -102,7 +102,7 @@ fn crowded_rooms(top: &Path) -> Vec<String> {
     faults
 }
 
-/// The imports between rooms that do not run down, one for each two files.
+/// Returns the imports between rooms that do not go down, one per pair of files.
 fn upward_imports(imports: &Imports) -> Vec<String> {
     let inside = |file: usize| imports.crate_of(file).is_empty();
     let floor_of = |file: usize| floor(room(&imports.files[file]));
@@ -114,7 +114,7 @@ fn upward_imports(imports: &Imports) -> Vec<String> {
     {
         let (from, to) = (reference.from, reference.to);
         let stays = room(&imports.files[from]) == room(&imports.files[to]);
-        // A room that is in no list may neither import nor be imported.
+        // An unlisted room may neither import nor be imported.
         let runs_down = matches!((floor_of(from), floor_of(to)), (Some(a), Some(b)) if a < b);
         let known = wrong
             .iter()
@@ -129,7 +129,7 @@ fn upward_imports(imports: &Imports) -> Vec<String> {
         .collect()
 }
 
-/// The circles of files, each import of a circle on a line of its own.
+/// Returns the import cycles between files, with one import per line.
 fn file_circles(imports: &Imports) -> Vec<String> {
     let circles = circles(imports.files.len(), &imports.references).into_iter();
     let shown = circles.map(|circle| {
@@ -139,13 +139,17 @@ fn file_circles(imports: &Imports) -> Vec<String> {
             .iter()
             .map(|reference| format!("  {}", imports.shown(reference)));
         let lines: Vec<String> = lines.collect();
-        format!("a circle of {} files:\n{}", files.len(), lines.join("\n"))
+        format!(
+            "import cycle of {} files:\n{}",
+            files.len(),
+            lines.join("\n")
+        )
     });
     shown.collect()
 }
 
-/// The dependencies between crates of the workspace that do not run down, as `Cargo.toml` files
-/// state them.
+/// Returns the dependencies between workspace crates that do not go down, according to the
+/// `Cargo.toml` files.
 fn upward_dependencies(imports: &Imports) -> Vec<String> {
     let place = |folder: &str| CRATES.iter().position(|f| *f == folder);
     let mut faults = Vec::new();
@@ -168,7 +172,7 @@ fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The imports of this workspace, read once for all tests.
+/// Returns the imports of this workspace, which are read once for all tests.
 fn ours() -> &'static Imports {
     static IMPORTS: OnceLock<Imports> = OnceLock::new();
     IMPORTS.get_or_init(|| Imports::read(top()))
@@ -187,18 +191,18 @@ fn rooms_are_few_and_small() {
 }
 
 #[test]
-fn imports_between_rooms_run_down() {
+fn imports_between_rooms_go_down() {
     assert_none(
         &upward_imports(ours()),
-        "a room imports only rooms below it",
+        "a room may import only rooms below it",
     );
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn imports_have_no_cycles() {
     assert_none(
         &file_circles(ours()),
-        "imports between files make no circle",
+        "imports between files must not form a cycle",
     );
 }
 
@@ -206,13 +210,13 @@ fn no_files_import_each_other_in_a_circle() {
 fn crates_depend_on_crates_below() {
     assert_none(
         &upward_dependencies(ours()),
-        "a crate depends only on crates below it",
+        "a crate may depend only on crates below it",
     );
 }
 
-/// The other tests would pass if no import were found.
+/// Guards against a parser that finds no imports, which would make the other tests pass.
 #[test]
-fn the_imports_of_this_workspace_are_found() {
+fn workspace_imports_are_found() {
     let imports = ours();
     let finds = |from: &str, to: &str| {
         let starts = |file: usize, start: &str| imports.files[file].starts_with(start);
@@ -230,5 +234,5 @@ fn the_imports_of_this_workspace_are_found() {
         assert!(finds(from, to), "{from} imports {to}");
     }
     let n = imports.references.len();
-    assert!(n > 1000, "only {n} imports were found");
+    assert!(n > 1000, "found only {n} imports");
 }

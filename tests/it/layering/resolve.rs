@@ -1,40 +1,40 @@
-//! From a path in code to the files that define what it names.
+//! Resolves paths in code to the files that define their items.
 
 use super::scope::{Import, Name, Scope};
 use super::workspace::Workspace;
 
-/// A module or an item that a path leads to.
+/// Module or item that a path resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Module(usize),
-    /// An item that can stand before `::`, by the module that defines it.
+    /// An item that can precede `::`, as its defining module.
     Type(usize),
-    /// Any other item, by the module that defines it.
+    /// Any other item, as its defining module.
     Value(usize),
 }
 
-/// What a path refers to.
+/// Resolution of a path.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The modules that define the item at its end; several if one name stands for several items.
+    /// Modules that define the last item of the path; several if the name has several meanings.
     pub(super) definers: Vec<usize>,
-    /// The modules that the path itself names, roots of crates left out.
+    /// Modules named in the path, except crate roots.
     pub(super) modules: Vec<usize>,
 }
 
-/// Finds what paths mean where they stand.
+/// Resolves paths at their position in the code.
 pub(super) struct Resolver<'a> {
     workspace: &'a Workspace,
 }
 
-/// The place of a path: the blocks around it, innermost last, in a module.
+/// Position of a path: its module and the enclosing blocks, innermost last.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) module: usize,
     pub(super) blocks: &'a [Scope],
 }
 
-/// The imports that are being followed for a name, by their addresses, so that circles of imports end.
+/// Addresses of the imports that are being followed for a name, to stop at import cycles.
 type Pending = Vec<(*const Import, String)>;
 
 impl<'a> Resolver<'a> {
@@ -42,7 +42,7 @@ impl<'a> Resolver<'a> {
         Self { workspace }
     }
 
-    /// What a path refers to. Nothing if it leaves the workspace or names a local thing.
+    /// Resolves a path. The result is empty if the path leaves the workspace or names a local item.
     pub(super) fn find(&self, segments: &[String], site: Site) -> Found {
         let mut found = Found::default();
         let targets = self.walk(segments, site, &mut Vec::new(), Some(&mut found.modules));
@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
         library.map(Target::Module).into_iter().collect()
     }
 
-    /// The first name of a path: of a block, of the module, or of another crate.
+    /// Resolves the first name of a path: a name of a block, of the module, or of another crate.
     fn first(&self, name: &str, site: Site, pending: &mut Pending) -> Vec<Target> {
         for depth in (0..site.blocks.len()).rev() {
             let outer = Site {
@@ -142,7 +142,7 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// A name of a module, its imports followed.
+    /// Resolves a name of a module and follows its imports.
     fn member(&self, module: usize, name: &str, pending: &mut Pending) -> Vec<Target> {
         let site = Site {
             module,
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         found
     }
 
-    /// What an import leads to. Nothing if it is already being followed for this name.
+    /// Resolves an import. The result is empty if the import is already being followed for this name.
     fn follow(
         &self,
         import: &Import,

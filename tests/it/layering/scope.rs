@@ -1,11 +1,11 @@
-//! The names of one module or block: what it defines, imports and re-exports.
+//! Names of a module or block: definitions, imports and re-exports.
 
 use std::collections::HashMap;
 
 use proc_macro2::Ident;
 use syn::{Attribute, Item, ItemUse, Meta, Token, UseTree, Visibility};
 
-/// A path as it is written: its segments and its line.
+/// Path as written in the source: segments and line.
 ///
 /// The first segment of `::a::b` is empty.
 #[derive(Clone, Debug)]
@@ -18,26 +18,26 @@ pub(super) struct Path {
 #[derive(Clone, Debug)]
 pub(super) struct Import {
     pub(super) path: Path,
-    /// True of `use a::*`.
+    /// True for `use a::*`.
     pub(super) is_glob: bool,
-    /// True of `pub use` and its restricted forms.
+    /// True for `pub use` and its restricted forms.
     pub(super) is_reexport: bool,
 }
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Name {
-    /// An item that can stand before `::`, such as a type or a trait.
+    /// An item that can precede `::`, such as a type or a trait.
     Type,
     /// A function, a constant, a static or a macro.
     Value,
-    /// A module, by its place in the workspace.
+    /// A module, as its index in the workspace.
     Module(usize),
-    /// An import, by its place in `Scope::imports`.
+    /// An import, as its index in `Scope::imports`.
     Import(usize),
 }
 
-/// The names that one module or block declares.
+/// Names that a module or block declares.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) names: HashMap<String, Vec<Name>>,
@@ -49,7 +49,7 @@ impl Scope {
         self.names.entry(text(name)).or_default().push(meaning);
     }
 
-    /// Adds what an item declares. Modules are left to the caller, which knows their files.
+    /// Adds the names that an item declares. The caller adds modules, because it knows their files.
     pub(super) fn add_item(&mut self, item: &Item) {
         match item {
             Item::Enum(item) => self.add(&item.ident, Name::Type),
@@ -132,7 +132,7 @@ impl Scope {
     }
 }
 
-/// A path as it is written.
+/// Returns a path as written in the source.
 pub(super) fn written(path: &syn::Path) -> Path {
     let start = path.leading_colon.map(|_| String::new());
     let names = path.segments.iter().map(|segment| text(&segment.ident));
@@ -142,7 +142,7 @@ pub(super) fn written(path: &syn::Path) -> Path {
     }
 }
 
-/// An identifier without the `r#` of raw ones.
+/// Returns an identifier without a raw `r#` prefix.
 pub(super) fn text(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").map_or(text.clone(), str::to_owned)
@@ -152,7 +152,7 @@ pub(super) fn line(ident: &Ident) -> usize {
     ident.span().start().line
 }
 
-/// Whether the attributes compile the item for tests only.
+/// Returns true if the attributes restrict the item to tests.
 pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -163,7 +163,7 @@ pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition of `cfg` holds in tests only: `test`, or `all(…)` with such a condition.
+/// Returns true if a `cfg` condition holds only in tests: `test`, or `all(…)` with such a condition.
 fn needs_test(condition: &Meta) -> bool {
     match condition {
         Meta::Path(path) => path.is_ident("test"),

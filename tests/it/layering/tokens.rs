@@ -1,26 +1,26 @@
-//! The paths in what a macro or an attribute is given, which syn leaves as tokens.
+//! Paths in the arguments of macros and attributes, which syn does not parse.
 
 use proc_macro2::{Delimiter, Literal, TokenStream, TokenTree};
 
 use super::scope::{Path, line, text, written};
 
-/// What the tokens are given to.
+/// Macro or attribute type that receives the tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GivenTo {
-    /// Strings hold names in braces, as formats do.
+    /// Strings contain names in braces, like format strings.
     Macro,
-    /// Strings hold paths, as those of serde do.
+    /// Strings contain paths, like serde attributes.
     Attribute,
 }
 
 /// A path in tokens.
 pub(super) struct Written {
     pub(super) path: Path,
-    /// True if parentheses follow, so that it is no variable.
+    /// True if parentheses follow, so the path is not a variable.
     pub(super) is_call: bool,
 }
 
-/// Every path in the tokens that is read from the scope around them.
+/// Returns every path in the tokens that refers to the enclosing scope.
 pub(super) fn paths(tokens: TokenStream, given_to: GivenTo) -> Vec<Written> {
     let trees: Vec<TokenTree> = tokens.into_iter().collect();
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn paths(tokens: TokenStream, given_to: GivenTo) -> Vec<Written> {
     found
 }
 
-/// The paths in a string.
+/// Returns the paths in a string.
 fn in_string(literal: &Literal, given_to: GivenTo) -> Vec<Written> {
     let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) else {
         return Vec::new();
@@ -73,7 +73,7 @@ fn in_string(literal: &Literal, given_to: GivenTo) -> Vec<Written> {
     found.collect()
 }
 
-/// The path that begins with the name at `start`, and where it ends.
+/// Returns the path that starts with the name at `start`, and its end.
 fn path_at(trees: &[TokenTree], start: usize) -> (Path, usize) {
     let ident = |at: usize| match trees.get(at) {
         Some(TokenTree::Ident(ident)) => Some(ident),
@@ -95,8 +95,8 @@ fn is(trees: &[TokenTree], at: usize, sign: char) -> bool {
     matches!(trees.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
 
-/// Whether a path is read from the scope around it: it is no field, method, lifetime or name of an
-/// argument, and nothing stands before its first `::`.
+/// Returns true if a path refers to the enclosing scope: it is not a field, method, lifetime or argument
+/// name, and no token precedes its first `::`.
 fn stands_alone(trees: &[TokenTree], start: usize, end: usize) -> bool {
     let before = |sign: char| start > 0 && is(trees, start - 1, sign);
     let field = before('.') && !(start > 1 && is(trees, start - 2, '.'));

@@ -1,4 +1,4 @@
-//! The crates of a workspace and their module trees, read from the files.
+//! Crates of a workspace and their module trees, read from files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,37 +7,37 @@ use syn::{Expr, Item, ItemMod, Lit, Meta};
 
 use super::scope::{Name, Scope, is_for_tests, text};
 
-/// A workspace, read without its tests.
+/// A workspace without its tests.
 pub(super) struct Workspace {
     pub(super) crates: Vec<Crate>,
     pub(super) modules: Vec<Module>,
-    /// Every file of the module trees, by its path from the top of the workspace.
+    /// Files of the module trees, as paths relative to the workspace root.
     pub(super) files: Vec<PathBuf>,
     top: PathBuf,
 }
 
-/// One member of the workspace.
+/// Workspace member.
 pub(super) struct Crate {
-    /// Its folder from the top of the workspace, empty for the package at the top.
+    /// Folder relative to the workspace root; empty for the root package.
     pub(super) folder: String,
-    /// Its name in code, such as `acem3_vision`.
+    /// Crate name in code, such as `acem3_vision`.
     pub(super) name: String,
-    /// The names in code of all packages that its `Cargo.toml` names.
+    /// Crate names of all packages in its `Cargo.toml`.
     pub(super) dependencies: Vec<String>,
-    /// The root module of its library.
+    /// Root module of its library.
     pub(super) library: Option<usize>,
 }
 
-/// One module: a file, or an inline module in one.
+/// A module: a file or an inline module.
 pub(super) struct Module {
     pub(super) file: usize,
     pub(super) parent: Option<usize>,
     pub(super) scope: Scope,
-    /// The module's items without its child modules, its imports and its tests.
+    /// Items of the module, without child modules, imports and tests.
     pub(super) items: Vec<Item>,
 }
 
-/// Where a module stands: its file, and the folder in which its child modules have their files.
+/// Location of a module: its file, and the folder with the files of its child modules.
 struct Place {
     file: usize,
     parent: Option<usize>,
@@ -45,7 +45,7 @@ struct Place {
 }
 
 impl Workspace {
-    /// Reads the workspace whose `Cargo.toml` lies in `top`.
+    /// Reads the workspace whose `Cargo.toml` is in `top`.
     pub(super) fn read(top: &Path) -> Self {
         let mut workspace = Self {
             crates: Vec::new(),
@@ -83,7 +83,7 @@ impl Workspace {
 
     /// Reads a file and the modules that it declares.
     ///
-    /// `folder`: where its child modules have their files.
+    /// `folder` contains the files of its child modules.
     fn read_file(&mut self, path: &Path, parent: Option<usize>, folder: PathBuf) -> usize {
         let shown = path.display();
         let source = fs::read_to_string(self.top.join(path));
@@ -143,13 +143,13 @@ impl Workspace {
         self.read_file(&folder.join("mod.rs"), Some(parent), folder)
     }
 
-    /// Whether a module is another one or lies inside it.
+    /// Returns true if a module is equal to another module or inside it.
     pub(super) fn is_within(&self, module: usize, ancestor: usize) -> bool {
         let parent = |module: &usize| self.modules[*module].parent;
         std::iter::successors(Some(module), parent).any(|module| module == ancestor)
     }
 
-    /// The root module of the crate that a module belongs to.
+    /// Returns the root module of the crate of a module.
     pub(super) fn root_of(&self, module: usize) -> usize {
         let parent = |module: &usize| self.modules[*module].parent;
         std::iter::successors(Some(module), parent).last().unwrap()
@@ -162,7 +162,7 @@ fn manifest(path: &Path) -> toml::Table {
     text.parse().unwrap()
 }
 
-/// The packages that a `Cargo.toml` names as dependencies of any kind, by their names in code.
+/// Returns the crate names of all dependencies in a `Cargo.toml`, of any type.
 fn dependencies(manifest: &toml::Table) -> Vec<String> {
     let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
     let tables = kinds.iter().filter_map(|kind| manifest.get(*kind));
@@ -195,7 +195,7 @@ pub(super) fn is_test_item(item: &Item) -> bool {
     })
 }
 
-/// The file that `#[path = "…"]` names.
+/// Returns the file in `#[path = "…"]`.
 fn path_attribute(module: &ItemMod) -> Option<String> {
     module.attrs.iter().find_map(|attribute| {
         let Meta::NameValue(meta) = &attribute.meta else {

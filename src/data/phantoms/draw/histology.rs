@@ -1,16 +1,16 @@
-//! The colour kind: pink tissue with many small nuclei, none of them inside a lesion.
+//! Histology: pink tissue with many small nuclei outside the lesions.
 
 use super::canvas::{Canvas, N, ramp};
 use super::texture::{Noise, Texture};
 use crate::data::phantoms::scene::Scene;
 
-/// Eosin pinks between which the tissue varies.
+/// Range of eosin pinks of the tissue.
 const PALE: [f32; 3] = [228.0, 176.0, 204.0];
 const DEEP: [f32; 3] = [204.0, 130.0, 176.0];
-/// The colour of a nucleus.
+/// Colour of a nucleus.
 const NUCLEUS: [f32; 3] = [132.0, 78.0, 156.0];
 
-/// The tissue of a slide.
+/// Draws the tissue of a slide.
 pub(super) fn tissue(scene: &Scene, noise: &mut Noise) -> Canvas {
     let (broad, fibre) = (Texture::new(noise, 16), Texture::new(noise, 4));
     let (c, s) = scene.frame.turn;
@@ -35,7 +35,7 @@ pub(super) fn tissue(scene: &Scene, noise: &mut Noise) -> Canvas {
     canvas
 }
 
-/// One nucleus in most cells of a grid, so that no two of them merge into a lesion's look.
+/// Draws one nucleus in most cells of a grid, so that nuclei do not merge into a shape like a lesion.
 fn scatter(scene: &Scene, canvas: &mut Canvas, noise: &mut Noise) {
     let (cell, margin) = (noise.between(8.0, 10.0), 2.0);
     let cells = (N as f32 / cell) as usize + 1;

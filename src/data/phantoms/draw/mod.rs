@@ -1,7 +1,7 @@
-//! Drawing a scene: tissue by kind, then its lesions, then exposure and noise.
+//! Draws a scene: tissue of the modality, lesions, exposure and noise.
 //!
-//! Only additions, multiplications, divisions and square roots are used, which round alike on
-//! every platform: equal scenes give equal bytes.
+//! The code uses only additions, multiplications, divisions and square roots. They round equally on
+//! every platform, so equal scenes give equal bytes.
 
 mod canvas;
 mod histology;
@@ -32,7 +32,7 @@ pub fn draw(scene: &Scene) -> RgbImage {
     expose(scene, &canvas, &mut noise)
 }
 
-/// The colour of one lesion.
+/// Returns the colour of a lesion.
 fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
     let bright = scene.tone == Some(LesionTone::Bright);
     if scene.kind == PhantomKind::Histology {
@@ -47,7 +47,7 @@ fn paint(scene: &Scene, noise: &mut Noise) -> [f32; 3] {
     [grey; 3]
 }
 
-/// Lays one lesion over the tissue, with a soft and slightly uneven edge.
+/// Draws a lesion over the tissue, with a soft and slightly uneven edge.
 fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture) {
     let root = lesion.stretch.sqrt();
     let (a, b) = (lesion.radius * root, lesion.radius / root);
@@ -73,7 +73,7 @@ fn stamp(canvas: &mut Canvas, lesion: &Lesion, colour: [f32; 3], edge: &Texture)
 fn expose(scene: &Scene, canvas: &Canvas, noise: &mut Noise) -> RgbImage {
     let (gain, lift) = (scene.frame.gain, scene.frame.lift);
     let colour = scene.kind == PhantomKind::Histology;
-    // Colour slides are lit evenly and are less noisy than grey images.
+    // Colour slides have even lighting and less noise than grey images.
     let (gain, lift, grain) = if colour {
         (1.0, lift * 0.7, 5.0)
     } else {

@@ -1,11 +1,11 @@
-//! The three grey kinds: CT, MRI and radiograph, without lesions.
+//! Grey images without lesions: CT, MRI and radiograph.
 
 use super::canvas::{Canvas, N, ramp};
 use super::texture::{Noise, Texture};
 use crate::data::phantoms::body_frame::BodyFrame;
 
-/// Fills a canvas from a grey value per pixel.
-/// `shade` receives the pixel in the body's own axes and the two textures' values there.
+/// Fills a canvas with the grey values of `shade`.
+/// `shade` receives the pixel in body coordinates and the values of the two textures at the pixel.
 fn grey(
     frame: &BodyFrame,
     textures: [&Texture; 2],
@@ -18,13 +18,13 @@ fn grey(
         .collect()
 }
 
-/// Pixels from the body's edge inwards; negative outside.
+/// Returns the distance in pixels from the body's edge; negative outside.
 fn depth(frame: &BodyFrame, u: f32, v: f32) -> f32 {
     let (p, q) = (u / frame.axes.0, v / frame.axes.1);
     (1.0 - (p * p + q * q).sqrt()) * frame.axes.0.min(frame.axes.1)
 }
 
-/// An axial slice: a bright ring around mildly mottled tissue, on a table line.
+/// Draws an axial slice: a bright ring around slightly mottled tissue, above a table line.
 pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (organs, fine) = (Texture::new(noise, 22), Texture::new(noise, 6));
     let wall = noise.between(3.5, 5.5);
@@ -40,7 +40,7 @@ pub(super) fn ct(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     })
 }
 
-/// A brain-like slice: thin skull, folded grey tissue, two slit ventricles, dark ground.
+/// Draws a brain-like slice: thin skull, folded grey tissue, two narrow ventricles, dark background.
 pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (folds, bulk) = (Texture::new(noise, 7), Texture::new(noise, 20));
     let tissue = noise.between(116.0, 132.0);
@@ -54,18 +54,18 @@ pub(super) fn mri(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
         let fold = 1.0 - ramp(fold.abs(), 0.3);
         let rim = 1.0 - ramp(edge - 6.0, 16.0);
         let mut brain = tissue + 7.0 * bulk - fold * (6.0 + 16.0 * rim);
-        // The ventricles bend away from the midline at both ends.
+        // The ventricles curve away from the midline at both ends.
         let bend = 2.6 + 5.0 * (v / slit) * (v / slit);
         let wall = 2.2 - (u.abs() - bend).abs();
         brain += (62.0 - brain) * ramp(wall, 1.0) * ramp(slit - v.abs(), 2.0);
-        // The fissure between the halves.
+        // The fissure between the hemispheres.
         let fissure = ramp(1.2 - u.abs(), 1.0) * ramp(v.abs() - slit - 3.0, 2.0);
         brain += (70.0 - brain) * fissure;
         skull + (brain - skull) * ramp(edge - 4.0, 1.2)
     })
 }
 
-/// A chest-like projection: dark lungs crossed by faint ribs, a bright mediastinum between.
+/// Draws a chest-like projection: dark lungs with faint ribs, and a bright mediastinum between them.
 pub(super) fn radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
     let (soft, haze) = (Texture::new(noise, 18), Texture::new(noise, 16));
     let lung = frame.lung();
@@ -77,7 +77,7 @@ pub(super) fn radiograph(frame: &BodyFrame, noise: &mut Noise) -> Canvas {
         let (p, q) = ((u.abs() - lung.offset) / lung.axes.0, v / lung.axes.1);
         let inside = (1.0 - (p * p + q * q).sqrt()) * lung.axes.0;
         let sag = v + 0.012 * (u.abs() - lung.offset) * (u.abs() - lung.offset);
-        // Positive everywhere, so that truncation takes the whole periods off.
+        // The phase is always positive, so truncation removes the whole periods.
         let phase = (sag + 200.0) / period;
         let rib = ramp(0.5 - (phase - phase as i32 as f32 - 0.5).abs() * 2.0, 0.25);
         let dark = air + 5.0 * haze + 13.0 * rib;

@@ -1,4 +1,4 @@
-//! Cheap repeatable randomness for pixels: white noise and smooth texture.
+//! Fast reproducible noise for pixels: white noise and smooth texture.
 
 use super::canvas::N;
 /// A small fast generator (splitmix64); its quality suffices for film grain.
@@ -9,7 +9,7 @@ impl Noise {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,19 +18,19 @@ impl Noise {
         z ^ (z >> 31)
     }
 
-    /// A number in `[-width, width)`.
+    /// Returns a number in `[-width, width)`.
     pub(super) fn spread(&mut self, width: f32) -> f32 {
         let unit = (self.next() >> 40) as f32 / 16_777_216.0;
         (2.0 * unit - 1.0) * width
     }
 
-    /// A number in `[low, high)`.
+    /// Returns a number in `[low, high)`.
     pub(super) fn between(&mut self, low: f32, high: f32) -> f32 {
         (low + high) * 0.5 + self.spread((high - low) * 0.5)
     }
 }
 
-/// Smooth noise in about [-1, 1]: random values on a lattice, eased between.
+/// Smooth noise in about [-1, 1]: random values on a lattice with smooth interpolation.
 pub(super) struct Texture {
     knots: Vec<f32>,
     row: usize,
@@ -38,7 +38,7 @@ pub(super) struct Texture {
 }
 
 impl Texture {
-    /// A texture whose blobs are about `step` pixels wide, for the whole image.
+    /// Creates a texture for the whole image with blobs about `step` pixels wide.
     pub(super) fn new(noise: &mut Noise, step: usize) -> Self {
         let row = N / step.max(1) + 3;
         let knots = (0..row * row).map(|_| noise.spread(1.0)).collect();
@@ -49,7 +49,7 @@ impl Texture {
         }
     }
 
-    /// The values at all pixels of the image, row by row.
+    /// Returns the values at all pixels of the image, row by row.
     pub(super) fn field(&self) -> Vec<f32> {
         let columns: Vec<(usize, f32)> = (0..N).map(|x| self.split(x)).collect();
         let mut field = Vec::with_capacity(N * N);
@@ -69,14 +69,14 @@ impl Texture {
         field
     }
 
-    /// The lattice cell of a pixel coordinate, and the eased place in it.
+    /// Returns the lattice cell of a pixel coordinate, and the smoothed position in the cell.
     fn split(&self, pixel: usize) -> (usize, f32) {
         let place = pixel as f32 * self.scale;
         let cell = place as usize;
         (cell, ease(place - cell as f32))
     }
 
-    /// The value at any point; beyond the image it is that of the nearest edge.
+    /// Returns the value at a point; outside the image, the value at the nearest edge.
     pub(super) fn at(&self, x: f32, y: f32) -> f32 {
         let last = (self.row - 2) as f32;
         let (x, y) = (
