@@ -1,6 +1,6 @@
-//! Checkpoints as they are published: `config.json`, weights and tokenizer in a folder.
+//! Published checkpoints: a folder with `config.json`, weights and tokenizer, or a GGUF file.
 //!
-//! Names and settings of the different layouts are turned here into those that the crates know.
+//! This module translates the tensor names and settings of each layout into those of the crates.
 
 mod config;
 pub(crate) mod config_fields;
@@ -30,23 +30,23 @@ use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use config::CheckpointConfig;
 
-/// A checkpoint's folder, and what a panel's file says of it.
+/// Path of a checkpoint, with the settings of the members file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointSource {
     /// The folder, or the GGUF file.
     pub folder: PathBuf,
-    /// Leave its eyes aside.
+    /// Whether to ignore its vision tower.
     pub text_only: bool,
-    /// How it is spoken to, where not as its kind is.
+    /// Chat template, if not the default of the model type.
     pub dialogue: Option<String>,
-    /// The folder of its vision tower, where it does not bring one.
+    /// The folder of its vision tower, if the checkpoint does not include one.
     pub vision_tower: Option<PathBuf>,
-    /// Fields of its configuration that are known to change nothing.
+    /// Unknown fields of its configuration that do not affect the computation.
     pub ignore_config: Vec<String>,
 }
 
 impl CheckpointSource {
-    /// A folder of which nothing is said.
+    /// Creates a source without further settings.
     pub(crate) fn plain(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -57,7 +57,7 @@ impl CheckpointSource {
         }
     }
 
-    /// Whether it is one GGUF file.
+    /// Returns true if the source is a GGUF file.
     pub(crate) fn is_gguf(&self) -> bool {
         is_gguf(&self.folder) && self.folder.is_file()
     }
@@ -77,8 +77,8 @@ impl CheckpointSource {
         let known = tokenizer.text.vocabulary();
         if known > published.decoder.vocab_size {
             bail!(
-                "{}: it has {known} tokens, the vocab_size of {file} is {}\n\
-                 hint: the tokenizer belongs to another checkpoint",
+                "{}: {known} tokens, more than the vocab_size of {file}, {}\n\
+                 hint: use the tokenizer of this checkpoint",
                 tokenizer.file,
                 published.decoder.vocab_size
             );
@@ -116,8 +116,9 @@ impl CheckpointSource {
     }
 }
 
-/// The weights of a published checkpoint that is no panel's, whole: each tensor under the name that
-/// `rename` gives it, left out where it gives none. `name` is what messages call it.
+/// Reads the weights of a published checkpoint outside a panel.
+///
+/// `rename` maps the name of each tensor; `None` omits it. `name`: the checkpoint's name in messages.
 pub(crate) fn checkpoint(
     folder: &Path,
     name: &str,
@@ -138,19 +139,19 @@ pub(crate) fn checkpoint(
     Ok(weights)
 }
 
-/// Whether a file is one of GGUF by its name.
+/// Returns true if the file name has the extension `.gguf`.
 pub(crate) fn is_gguf(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
 }
 
-/// A JSON file that is one object. Files of settings are small; a larger one is none.
+/// Reads a JSON file that contains one object of at most 64 MiB.
 pub(crate) fn json(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
     const MOST: u64 = 64 << 20;
-    let size = std::fs::metadata(path).context("it cannot be read")?.len();
+    let size = std::fs::metadata(path).context("cannot be read")?.len();
     if size > MOST {
-        bail!("it takes {size} bytes, more than settings do");
+        bail!("{size} bytes, expected at most {MOST}");
     }
-    let text = std::fs::read(path).context("it cannot be read")?;
-    serde_json::from_slice(&text).context("it is not a JSON object")
+    let text = std::fs::read(path).context("cannot be read")?;
+    serde_json::from_slice(&text).context("not a JSON object")
 }
