@@ -64,7 +64,7 @@ fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
     let size = u64::from_le_bytes(size);
     let rest = len.saturating_sub(8);
     if size > rest.min(HEADER) {
-        bail!("{whole}: header of {size} bytes, but {rest} bytes are left");
+        bail!("{whole}: invalid header size {size} with {rest} bytes left");
     }
     let mut text = vec![0; usize::try_from(size).context(whole)?];
     source.read_exact(&mut text).context(whole)?;
