@@ -123,7 +123,7 @@ fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
     assert_eq!(folder.records("mixed")[0]["status"], "judged");
     let text = folder.run(&["panel", "inspect", "mixed.toml"]);
     assert!(
-        text.out.contains("none: it reads text alone"),
+        text.out.contains("none (text only)"),
         "{}",
         text.out
     );
@@ -159,7 +159,7 @@ fn a_tower_may_lie_elsewhere_when_the_panel_s_file_says_so() {
     assert_eq!(said.code, 2);
     assert!(
         said.err
-            .contains("vision tower `nobody/clip-tiny` lies neither in it nor beside it"),
+            .contains("vision tower `nobody/clip-tiny` not found in the folder or next to it"),
         "{}",
         said.err
     );

@@ -103,7 +103,7 @@ fn what_cannot_be_had_ends_with_a_hint_and_code_2() {
         (
             "owner/gated",
             &[][..],
-            "error: --panel owner/gated: cannot be had\n  because: owner/gated: access is gated (403)",
+            "error: --panel owner/gated: download failed\n  because: owner/gated: access is gated (403)",
         ),
         (
             "owner/other",

@@ -301,7 +301,7 @@ fn eyes_that_would_see_something_else_are_refused() {
     let cases = [
         (
             json!({"model_type": "llava_next", "text_config": {}}),
-            "no vision_config",
+            "vision_config is missing",
         ),
         (
             json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
