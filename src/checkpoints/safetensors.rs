@@ -35,9 +35,9 @@ pub(crate) fn read(
             .read_exact(&mut bytes)
             .with_context(|| format!("tensor `{name}` cannot be read"))?;
         if wanted(&name) {
-            let dtype = DType::try_from(info.dtype)
-                .ok()
-                .with_context(|| format!("tensor `{name}`: type {:?} is not supported", info.dtype))?;
+            let dtype = DType::try_from(info.dtype).ok().with_context(|| {
+                format!("tensor `{name}`: type {:?} is not supported", info.dtype)
+            })?;
             let stored = store.keep((file, &name), &bytes, dtype, &info.shape)?;
             tensors.push((name, stored));
         }

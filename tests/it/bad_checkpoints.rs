@@ -95,7 +95,11 @@ fn files_that_are_cut_off_or_absent() {
     });
     assert_says(
         &cut,
-        &["model-00001-of-", "malformed or incomplete safetensors file", "hint:"],
+        &[
+            "model-00001-of-",
+            "malformed or incomplete safetensors file",
+            "hint:",
+        ],
     );
     let header = error_after(|folder| {
         let path = shard(folder, ".safetensors");
@@ -140,7 +144,10 @@ fn files_that_are_cut_off_or_absent() {
         rewrite(folder, |_| {});
         fs::remove_file(folder.join("model.safetensors")).unwrap();
     });
-    assert_says(&nothing, &["no weights, expected model.safetensors", "hint:"]);
+    assert_says(
+        &nothing,
+        &["no weights, expected model.safetensors", "hint:"],
+    );
     let tokenizer = error_after(|folder| fs::remove_file(folder.join("tokenizer.json")).unwrap());
     assert_says(&tokenizer, &["tokenizer.json", "tokenizer.model"]);
 }
@@ -213,7 +220,10 @@ fn tensors_that_do_not_fit() {
             all.insert(name, Tensor::zeros(32, DType::U32, &Device::Cpu).unwrap());
         });
     });
-    assert_says(&counted, &["model.safetensors", "type u32 is not supported"]);
+    assert_says(
+        &counted,
+        &["model.safetensors", "type u32 is not supported"],
+    );
 }
 
 #[test]
@@ -281,14 +291,20 @@ fn pickles_that_mean_harm() {
     let long = error_of_pickle(b"\x80\x02X\xff\xff\xff\x7fa");
     assert_says(&long, &[shard, "unexpected end of the pickle"]);
     let nested = [b"\x80\x02)".to_vec(), vec![0x85; 1 << 20], b".".to_vec()].concat();
-    assert_says(&error_of_pickle(&nested), &[shard, "expected a dict of tensors"]);
+    assert_says(
+        &error_of_pickle(&nested),
+        &[shard, "expected a dict of tensors"],
+    );
     let bomb = [
         b"\x80\x02)".to_vec(),
         b"q\x00h\x00\x86".repeat(100_000),
         b".".to_vec(),
     ]
     .concat();
-    assert_says(&error_of_pickle(&bomb), &[shard, "expected a dict of tensors"]);
+    assert_says(
+        &error_of_pickle(&bomb),
+        &[shard, "expected a dict of tensors"],
+    );
     // A tensor of 2^31 - 1 values over 16.
     let large = error_of_pickle(&tensor_pickle(b"J\xff\xff\xff\x7f"));
     assert_says(

@@ -122,11 +122,7 @@ fn four_equal_members_are_kept_once_and_a_blind_one_stands_alone() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(folder.records("mixed")[0]["status"], "judged");
     let text = folder.run(&["panel", "inspect", "mixed.toml"]);
-    assert!(
-        text.out.contains("none (text only)"),
-        "{}",
-        text.out
-    );
+    assert!(text.out.contains("none (text only)"), "{}", text.out);
 }
 
 #[test]

@@ -182,16 +182,16 @@ fn counts_and_lengths_that_lie() {
         let at = after(bytes, "blk.0.attn_q.weight") + 4;
         put(bytes, at, &(1u64 << 40).to_le_bytes());
     });
-    assert_says(&shape, &["`blk.0.attn_q.weight`", "bytes at offset", "hint:"]);
+    assert_says(
+        &shape,
+        &["`blk.0.attn_q.weight`", "bytes at offset", "hint:"],
+    );
     let wraps = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 4;
         put(bytes, at, &(1u64 << 32).to_le_bytes());
         put(bytes, at + 8, &(1u64 << 32).to_le_bytes());
     });
-    assert_says(
-        &wraps,
-        &["`blk.0.attn_q.weight`", "does not fit type f16"],
-    );
+    assert_says(&wraps, &["`blk.0.attn_q.weight`", "does not fit type f16"]);
     let place = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "blk.0.attn_q.weight") + 24;
         put(bytes, at, &(u64::MAX - 31).to_le_bytes());
@@ -215,10 +215,7 @@ fn what_is_not_known_or_does_not_fit() {
         let at = after(bytes, "blk.0.attn_q.weight") + 20;
         put(bytes, at, &12u32.to_le_bytes());
     });
-    assert_says(
-        &rows,
-        &["`blk.0.attn_q.weight`", "does not fit type Q4_K"],
-    );
+    assert_says(&rows, &["`blk.0.attn_q.weight`", "does not fit type Q4_K"]);
     let architecture = hinted("llama-f16.gguf", |bytes| {
         let at = after(bytes, "general.architecture") + 12;
         put(bytes, at, b"gemma");
@@ -261,10 +258,6 @@ fn what_is_not_known_or_does_not_fit() {
     });
     assert_says(
         &scale,
-        &[
-            "`blk.1.ffn_down.weight`",
-            "32 of 6144 values",
-            "not finite",
-        ],
+        &["`blk.1.ffn_down.weight`", "32 of 6144 values", "not finite"],
     );
 }

@@ -214,7 +214,7 @@ fn counts(head: &[u8]) -> Result<[u64; 2]> {
     Ok([tensors, entries])
 }
 
-/// Returns true if the bytes contain an alignment of zero, by which Candle 0.11.1 would divide.
+/// Returns true if the bytes contain an alignment of zero, which makes Candle 0.11.1 divide by zero.
 fn has_zero_alignment(head: &[u8]) -> bool {
     let key = ALIGNMENT_KEY.as_bytes();
     let windows = head.windows(8 + key.len()).enumerate();

@@ -55,7 +55,7 @@ pub const MEMBERS: [&str; 4] = [
 ];
 
 /// Hint for files that cannot be read.
-const AGAIN: &str =
+const REREAD_HINT: &str =
     "the file is damaged or has another format; download or write all files of the panel again";
 
 /// Returns the name of a published checkpoint: its id if it is in the hub cache, otherwise the name of
@@ -82,7 +82,7 @@ impl PanelDefinition {
         downloads: Downloads,
     ) -> Result<Self> {
         let recipe = Self::of_files(files, place, downloads);
-        recipe.map_err(|error| advised(error, AGAIN))
+        recipe.map_err(|error| advised(error, REREAD_HINT))
     }
 
     fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
@@ -189,7 +189,8 @@ impl PanelDefinition {
                 None => source.load(name, library)?,
             };
             let model = (&member.decoder, &member.sight, &member.dialogue);
-            let model = serde_json::to_vec(&model).context("cannot serialize the model configuration")?;
+            let model =
+                serde_json::to_vec(&model).context("cannot serialize the model configuration")?;
             hashes.insert(format!("{name} model"), Digest::of(&model).to_string());
             hashes.insert(
                 format!("{name} weights"),

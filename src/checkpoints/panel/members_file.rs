@@ -120,9 +120,9 @@ impl MembersFile {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
-            leads: self.members.all().map(|seat| {
-                let own = match seat {
-                    MemberEntry::Described(seat) => seat.reward_token.as_ref(),
+            leads: self.members.all().map(|entry| {
+                let own = match entry {
+                    MemberEntry::Described(entry) => entry.reward_token.as_ref(),
                     MemberEntry::Folder(_) => None,
                 };
                 own.or(self.reward_token.as_ref())
@@ -140,8 +140,8 @@ impl MembersFile {
         downloads: &mut Downloads,
     ) -> Result<Vec<CheckpointSource>> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, seat)| {
-            let source = self.source(seat, base, downloads);
+        let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, entry)| {
+            let source = self.source(entry, base, downloads);
             source.with_context(|| format!("{}: members.{name}", path.display()))
         });
         sources.collect()
@@ -149,22 +149,22 @@ impl MembersFile {
 
     fn source(
         &self,
-        seat: &MemberEntry,
+        entry: &MemberEntry,
         base: &Path,
         downloads: &mut Downloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = place(seat.folder(), base, &FileFilter::Panel, downloads)? else {
+        let Some(folder) = place(entry.folder(), base, &FileFilter::Panel, downloads)? else {
             bail!(
                 "no folder and no .gguf file {}\n\
                  hint: use a path relative to the members file, or a hub id owner/name",
-                base.join(seat.folder()).display()
+                base.join(entry.folder()).display()
             )
         };
-        let described = match seat {
+        let described = match entry {
             MemberEntry::Folder(_) => None,
-            MemberEntry::Described(seat) => Some(seat),
+            MemberEntry::Described(entry) => Some(entry),
         };
-        let tower = described.and_then(|seat| seat.vision_tower.as_ref());
+        let tower = described.and_then(|entry| entry.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
             // A missing tower is reported later, if a member needs it.
             Some(tower) => {
@@ -172,9 +172,9 @@ impl MembersFile {
             }
             None => None,
         };
-        let dialogue = described.and_then(|seat| seat.dialogue.as_ref());
+        let dialogue = described.and_then(|entry| entry.dialogue.as_ref());
         Ok(CheckpointSource {
-            text_only: described.is_some_and(|seat| seat.text_only),
+            text_only: described.is_some_and(|entry| entry.text_only),
             dialogue: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
@@ -203,7 +203,7 @@ impl MemberEntry {
     fn folder(&self) -> &Path {
         match self {
             Self::Folder(folder) => folder,
-            Self::Described(seat) => &seat.folder,
+            Self::Described(entry) => &entry.folder,
         }
     }
 }

@@ -110,11 +110,7 @@ impl CheckpointConfig {
         }
         let eyes = VisionPart {
             network: None,
-            tower: Some(
-                tower
-                    .or(older)
-                    .context("mm_vision_tower is missing")?,
-            ),
+            tower: Some(tower.or(older).context("mm_vision_tower is missing")?),
             selection: selection(fields.or("mm_vision_select_layer", -2)?, &select_feature)?,
             projector,
             hidden_size: decoder.hidden_size,
@@ -134,7 +130,9 @@ impl CheckpointConfig {
     /// Parses the transformers layouts `llava` (`configuration_llava.py`) and `llava_next`: one nested
     /// configuration per part.
     fn hub(kind: String, mut fields: ConfigFields, ignored: &[String]) -> Result<Self> {
-        let mut text = fields.object("text_config")?.context("text_config is missing")?;
+        let mut text = fields
+            .object("text_config")?
+            .context("text_config is missing")?;
         let model_type: String = text.or("model_type", "llama".to_owned())?;
         let family = DecoderFamily::of(&model_type).context("text_config")?;
         // The outer `tie_word_embeddings` applies to the complete model and takes precedence.

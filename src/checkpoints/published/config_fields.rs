@@ -184,10 +184,7 @@ impl ConfigFields {
         };
         let (name, value) = self.left.iter().find(unknown)?;
         let shown: String = value.to_string().chars().take(60).collect();
-        Some(format!(
-            "{}{name} is {shown}, unknown field",
-            self.place
-        ))
+        Some(format!("{}{name} is {shown}, unknown field", self.place))
     }
 }
 

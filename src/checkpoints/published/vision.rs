@@ -53,7 +53,9 @@ fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
 pub(super) fn allowed(mut network: Network) -> Result<Network> {
     if !matches!(network.layout, Layout::Clip | Layout::Siglip) {
         let layout = network.layout;
-        bail!("vision tower of type {layout:?} is not supported\nhint: use a checkpoint with a CLIP or SigLIP tower");
+        bail!(
+            "vision tower of type {layout:?} is not supported\nhint: use a checkpoint with a CLIP or SigLIP tower"
+        );
     }
     network.config.form.post_norm = false;
     Ok(network)

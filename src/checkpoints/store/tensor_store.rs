@@ -88,7 +88,7 @@ impl TensorStore {
                 (TensorEncoding::Blocks(blocks), &[rows, columns])
                     if self.place.device.is_cpu() =>
                 {
-                    packed(name, bytes, blocks, (rows, columns)).with_context(context)?
+                    quantised_rows(name, bytes, blocks, (rows, columns)).with_context(context)?
                 }
                 _ => {
                     let values = values(bytes, encoding, shape).with_context(context)?;
@@ -126,7 +126,7 @@ impl TensorStore {
 ///
 /// # Shapes
 /// `(rows, bytes per row)`.
-fn packed(
+fn quantised_rows(
     name: &str,
     bytes: &[u8],
     blocks: GgmlDType,

@@ -184,10 +184,7 @@ impl Checkpoint {
     pub(crate) fn add(&mut self, name: &str, stored: StoredTensor) -> Result<()> {
         let file = stored.file.clone();
         match self.tensors.insert(name.to_owned(), stored) {
-            Some(_) => bail!(
-                "{file}: duplicate tensor `{name}` in the {}",
-                self.name
-            ),
+            Some(_) => bail!("{file}: duplicate tensor `{name}` in the {}", self.name),
             None => Ok(()),
         }
     }
@@ -251,7 +248,7 @@ pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
 }
 
 /// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block type.
-fn asked(name: &str) -> Option<(&str, TensorEncoding)> {
+fn split_block_name(name: &str) -> Option<(&str, TensorEncoding)> {
     BLOCK_TYPES.iter().find_map(|(blocks, ending)| {
         let own = name.strip_suffix(ending)?.strip_suffix('.')?;
         Some((own, TensorEncoding::Blocks(*blocks)))
@@ -269,7 +266,7 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
-            let own = asked(name).map_or(name, |(own, _)| own);
+            let own = split_block_name(name).map_or(name, |(own, _)| own);
             let file = self.tensors.get(own).map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
@@ -281,7 +278,7 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let own = asked(name).map_or(name, |(own, _)| own);
+        let own = split_block_name(name).map_or(name, |(own, _)| own);
         let Some(stored) = self.tensors.get(own) else {
             candle::bail!("{}: the {} has no tensor `{name}`", self.files(), self.name);
         };
@@ -291,7 +288,7 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        match asked(name) {
+        match split_block_name(name) {
             Some((own, encoding)) => self.tensors.get(own).is_some_and(|stored| {
                 stored.identity.encoding == encoding && stored.values.dtype() == DType::U8
             }),

@@ -48,8 +48,8 @@ pub(crate) fn read(
     {
         bail!("unsupported byte order, expected little-endian");
     }
-    let views = crate::checkpoints::torch::state_dict::tensors(&pickle)
-        .context("malformed data.pkl")?;
+    let views =
+        crate::checkpoints::torch::state_dict::tensors(&pickle).context("malformed data.pkl")?;
     // Grouped by storage, so that a storage shared by several tensors is read once.
     let mut storages: BTreeMap<&str, Vec<&TensorView>> = BTreeMap::new();
     for view in views.iter().filter(|view| wanted(&view.name)) {
@@ -87,7 +87,9 @@ fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, most: u64) -> 
         .map_err(|error| anyhow::anyhow!("archive entry `{name}`: {error}"))?;
     let size = entry.size();
     if entry.compression() != CompressionMethod::Stored || entry.compressed_size() != size {
-        bail!("archive entry `{name}` is compressed, expected an uncompressed entry as torch.save writes");
+        bail!(
+            "archive entry `{name}` is compressed, expected an uncompressed entry as torch.save writes"
+        );
     }
     if size > most {
         bail!("archive entry `{name}`: {size} bytes, expected at most {most}");

@@ -30,7 +30,7 @@ pub(super) enum PickleValue {
     Persistent(Id),
 }
 
-/// Allowed globals besides storage types. No checkpoint needs others.
+/// Allowed globals in addition to storage types. No checkpoint needs others.
 const KNOWN: [&str; 4] = [
     "collections.OrderedDict",
     "torch._utils._rebuild_tensor_v2",
@@ -87,7 +87,10 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(n).context("unexpected end of the pickle")?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(n)
+            .context("unexpected end of the pickle")?;
         self.rest = rest;
         Ok(taken)
     }
@@ -115,9 +118,7 @@ impl<'a> Machine<'a> {
         if self.stack.len() <= above {
             bail!("stack underflow");
         }
-        self.stack
-            .pop()
-            .context("stack underflow")
+        self.stack.pop().context("stack underflow")
     }
 
     /// Removes the values above the last mark from the stack.
@@ -127,10 +128,7 @@ impl<'a> Machine<'a> {
     }
 
     fn top(&mut self) -> Result<&mut PickleValue> {
-        let top = *self
-            .stack
-            .last()
-            .context("stack underflow")?;
+        let top = *self.stack.last().context("stack underflow")?;
         self.values.get_mut(top).context("no such value")
     }
 

@@ -71,12 +71,12 @@ fn view(pickle: &Pickle, name: &str, value: Id) -> Result<TensorView> {
             let inner = *arguments.first().context("parameter without a tensor")?;
             match pickle.get(inner) {
                 PickleValue::Call(callee, arguments) if is_tensor(pickle, *callee) => {
-                    rebuilt(pickle, name, tuple(pickle, *arguments)?)
+                    parse_tensor(pickle, name, tuple(pickle, *arguments)?)
                 }
                 _ => bail!("parameter without a tensor"),
             }
         }
-        _ if is_tensor(pickle, *callee) => rebuilt(pickle, name, arguments),
+        _ if is_tensor(pickle, *callee) => parse_tensor(pickle, name, arguments),
         _ => bail!("not a tensor"),
     }
 }
@@ -87,9 +87,12 @@ fn is_tensor(pickle: &Pickle, callee: Id) -> bool {
 
 /// Reads the arguments storage, offset, shape and strides (`_rebuild_tensor_v2` in PyTorch's `_utils.py`).
 /// Further arguments do not affect the values.
-fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
+fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
     let [storage, offset, shape, strides, ..] = arguments else {
-        bail!("tensor with {} arguments, expected at least 4", arguments.len())
+        bail!(
+            "tensor with {} arguments, expected at least 4",
+            arguments.len()
+        )
     };
     let (storage, dtype) = self::storage(pickle, *storage)?;
     let shape = sizes(pickle, *shape)?;

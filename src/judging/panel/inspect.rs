@@ -147,7 +147,8 @@ pub fn inspect(files: &PanelFiles, place: &Placement, downloads: Downloads) -> R
             &place.device,
         )?;
     }
-    let layout = serde_json::to_value(recipe.asking.layout).context("cannot serialize the layout")?;
+    let layout =
+        serde_json::to_value(recipe.asking.layout).context("cannot serialize the layout")?;
     Ok(Inspection {
         name: recipe.asking.name,
         layout: layout.as_str().unwrap_or_default().to_owned(),

@@ -195,10 +195,7 @@ impl PanelJudge {
                 tasks.push(task);
             }
         }
-        let mut written = group
-            .engine
-            .write(&tasks, &mut cache.prefixes)?
-            .into_iter();
+        let mut written = group.engine.write(&tasks, &mut cache.prefixes)?.into_iter();
         Ok(passes
             .iter()
             .map(|s| {

@@ -15,7 +15,7 @@ use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::terminal::exit::advised;
 
 /// Hint for tensors that do not match the configuration.
-const TOGETHER: &str =
+const MISMATCH_HINT: &str =
     "configuration and weights belong to different models; download both from the same repository";
 
 /// Members with the same tokenizer, embeddings and image encoder.
@@ -78,9 +78,9 @@ impl TrunkGroup {
         for member in group.iter().filter_map(|i| members.get(*i)) {
             // Every member loads all its tensors, so that missing, misshapen and unused tensors are
             // reported for each member. Equal tensors share memory.
-            let (eyes, trunk, head) = parts(member, depth, device)
+            let (eyes, trunk, head) = load_parts(member, depth, device)
                 .with_context(|| member.origin.clone())
-                .map_err(|error| advised(error, TOGETHER))?;
+                .map_err(|error| advised(error, MISMATCH_HINT))?;
             heads.push(head);
             shared.get_or_insert((member, eyes, trunk));
         }
@@ -112,7 +112,7 @@ impl TrunkGroup {
     }
 }
 
-fn parts(
+fn load_parts(
     member: &Member,
     depth: usize,
     device: &Device,

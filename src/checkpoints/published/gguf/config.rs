@@ -76,8 +76,9 @@ pub(super) fn decoder(
     let mut fields = translated(header, &prefix, of_model)?;
     let shape = |name: &str| header.tensor(name).map(|info| info.shape.as_slice());
     let rows = shape("token_embd.weight").and_then(|shape| shape.first());
-    let rows =
-        rows.context("missing tensor `token_embd.weight`\nhint: use the GGUF file of a language model")?;
+    let rows = rows.context(
+        "missing tensor `token_embd.weight`\nhint: use the GGUF file of a language model",
+    )?;
     let has = |name: &str| shape(name).is_some();
     fields.insert("vocab_size".to_owned(), json!(rows));
     // The file contains an output layer only if it is not tied.
@@ -101,10 +102,7 @@ pub(super) fn decoder(
         let key = format!("{prefix}{name}");
         let (d, got) = (config.head_size(), header.number(&key)?);
         if got.is_some_and(|got| got != d as u64) {
-            bail!(
-                "{key} is {}, expected the head size, {d}",
-                got.unwrap_or(0)
-            );
+            bail!("{key} is {}, expected the head size, {d}", got.unwrap_or(0));
         }
     }
     Ok(config)

@@ -46,7 +46,7 @@ struct GgufVocabulary<'a> {
 }
 
 /// Returns the message for a missing key.
-fn unsaid(key: &str) -> String {
+fn missing_key(key: &str) -> String {
     format!(
         "{key} is missing\n\
          hint: convert the original checkpoint again with a current version of llama.cpp"
@@ -56,7 +56,7 @@ fn unsaid(key: &str) -> String {
 /// Reads the tokenizer of a file. `most`: the number of embedding rows.
 pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
     let kind = header.text("tokenizer.ggml.model")?;
-    match kind.with_context(|| unsaid("tokenizer.ggml.model"))? {
+    match kind.with_context(|| missing_key("tokenizer.ggml.model"))? {
         "llama" => pieces(header, &GgufVocabulary::read(header, most)?),
         "gpt2" => bytes(header, &GgufVocabulary::read(header, most)?),
         other => bail!(
@@ -68,7 +68,7 @@ pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
 impl<'a> GgufVocabulary<'a> {
     fn read(header: &'a Header, most: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
-        let texts = header.texts(key)?.with_context(|| unsaid(key))?;
+        let texts = header.texts(key)?.with_context(|| missing_key(key))?;
         if texts.len() > most {
             bail!(
                 "{} tokens, expected at most {most}, the number of embedding rows\n\
@@ -77,13 +77,20 @@ impl<'a> GgufVocabulary<'a> {
             );
         }
         if let Some(long) = texts.iter().find(|text| text.len() > LONGEST) {
-            bail!("{key}: token of {} bytes, expected at most {LONGEST}", long.len());
+            bail!(
+                "{key}: token of {} bytes, expected at most {LONGEST}",
+                long.len()
+            );
         }
         let key = "tokenizer.ggml.token_type";
         let kinds = header.numbers(key)?;
         let kinds = kinds.unwrap_or_else(|| vec![1.0; texts.len()]);
         if kinds.len() != texts.len() {
-            bail!("{key} has {} values for {} tokens", kinds.len(), texts.len());
+            bail!(
+                "{key} has {} values for {} tokens",
+                kinds.len(),
+                texts.len()
+            );
         }
         let kinds = kinds.into_iter().map(|kind| kind as u64).collect();
         Ok(Self { texts, kinds })
@@ -103,7 +110,7 @@ impl<'a> GgufVocabulary<'a> {
 /// Builds the tokenizer of a `SentencePiece` model.
 fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
-    let scores = header.numbers(key)?.with_context(|| unsaid(key))?;
+    let scores = header.numbers(key)?.with_context(|| missing_key(key))?;
     if scores.len() != tokens.texts.len() {
         bail!(
             "{key} has {} values for {} tokens",
@@ -131,19 +138,19 @@ fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
 fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let name = header.text("tokenizer.ggml.pre")?;
-    let manner = PreTokenizerStyle::named(name.with_context(|| unsaid("tokenizer.ggml.pre"))?)?;
+    let style = PreTokenizerStyle::named(name.with_context(|| missing_key("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
     let vocabulary: Vocab = ids.map(|(text, id)| ((*text).to_owned(), id)).collect();
     let bpe = BPE::builder()
         .vocab_and_merges(vocabulary, merges(header, tokens.texts.len())?)
-        .ignore_merges(manner.whole)
+        .ignore_merges(style.whole)
         .build()
         .map_err(wrong)?;
     let mut tokenizer = Tokenizer::new(bpe);
-    if manner.composes {
+    if style.composes {
         tokenizer.with_normalizer(Some(NFC)).map_err(wrong)?;
     }
-    match manner.words {
+    match style.words {
         Some(words) => {
             let pattern = SplitPattern::Regex(words.to_owned());
             let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
@@ -166,7 +173,7 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     }
     let starts = header.boolean("tokenizer.ggml.add_bos_token")?;
     let start = tokens.named(header, "tokenizer.ggml.bos_token_id")?;
-    if let (true, Some((id, text))) = (starts.unwrap_or(manner.starts), start) {
+    if let (true, Some((id, text))) = (starts.unwrap_or(style.starts), start) {
         let template = TemplateProcessing::builder()
             .try_single(vec![text.to_owned(), "$A".to_owned()])
             .map_err(|error| anyhow!("{error}"))?
@@ -180,13 +187,17 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
 /// Reads the merges in order of priority.
 fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
-    let pairs = header.texts(key)?.with_context(|| unsaid(key))?;
+    let pairs = header.texts(key)?.with_context(|| missing_key(key))?;
     if pairs.len() / PAIRS > tokens {
-        bail!("{key} has {} pairs for {tokens} tokens, expected at most {PAIRS} per token", pairs.len());
+        bail!(
+            "{key} has {} pairs for {tokens} tokens, expected at most {PAIRS} per token",
+            pairs.len()
+        );
     }
     let pairs = pairs.into_iter().map(|pair| {
         let cut = pair.split_once(' ');
-        let (left, right) = cut.with_context(|| format!("{key}: `{pair}` is not a pair of tokens"))?;
+        let (left, right) =
+            cut.with_context(|| format!("{key}: `{pair}` is not a pair of tokens"))?;
         Ok((left.to_owned(), right.to_owned()))
     });
     pairs.collect()

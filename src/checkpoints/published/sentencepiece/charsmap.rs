@@ -45,14 +45,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
     let Ok(texts) = std::str::from_utf8(texts) else {
         bail!("replacement texts are not UTF-8");
     };
-    if !odd.is_empty() || !leads_inside(&units, texts) {
+    if !odd.is_empty() || !offsets_in_range(&units, texts) {
         bail!("offset out of range");
     }
     Precompiled::from(bytes).map_err(|error| anyhow!("{error}"))
 }
 
 /// Returns true if all reachable units exist and every leaf points to a character boundary.
-fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
+fn offsets_in_range(units: &[TrieUnit], texts: &str) -> bool {
     let mut seen = vec![false; units.len()];
     let mut ahead = vec![0];
     while let Some(place) = ahead.pop() {
@@ -112,7 +112,7 @@ mod tests {
         .unwrap();
         assert_eq!(map.transform("a"), Some("yz"));
         assert_eq!(map.transform("b"), None);
-        // A leaf that points behind the texts, or into a character.
+        // A leaf that points past the end of the texts, or into a character.
         for value in [9, 0x7fff_ffff, 1] {
             let leaf = 0x8000_0000 | value;
             let texts = "\u{e4}\0";

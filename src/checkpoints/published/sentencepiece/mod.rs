@@ -27,10 +27,10 @@ pub(super) const CONTROL: u64 = 3;
 pub(super) const USER: u64 = 4;
 const ORDINARY: u64 = 1;
 /// Model types: unigram, and byte-pair encoding.
-const LIKELIEST: u64 = 1;
-const PAIRS: u64 = 2;
+const MODEL_UNIGRAM: u64 = 1;
+const MODEL_BPE: u64 = 2;
 /// Score of a piece that must not be used: lower than that of any text of known characters.
-const NEVER: f64 = -1e6;
+const UNUSED_SCORE: f64 = -1e6;
 
 /// Representation of the space between words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Default for SentencePieceModel {
 pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
     let model = SentencePieceModel::parse(bytes).context("not a SentencePiece model")?;
     let other = "hint: use a checkpoint with a tokenizer.json";
-    if !matches!(model.kind, LIKELIEST | PAIRS) {
+    if !matches!(model.kind, MODEL_UNIGRAM | MODEL_BPE) {
         bail!(
             "model_type is {}, expected unigram (1) or byte-pair encoding (2)\n{other}",
             model.kind
@@ -109,7 +109,7 @@ impl SentencePieceModel {
         Self {
             pieces,
             scores,
-            kind: PAIRS,
+            kind: MODEL_BPE,
             byte_fallback: true,
             collapses: false,
             ..Self::default()
@@ -119,10 +119,10 @@ impl SentencePieceModel {
     /// Builds the tokenizer. `start`: whether texts begin with the beginning-of-sequence token.
     pub(super) fn tokenizer(&self, start: bool) -> Result<Tokenizer> {
         let mut tokenizer = match self.kind {
-            LIKELIEST => Tokenizer::new(self.likeliest()?),
-            _ => Tokenizer::new(self.pairs()?),
+            MODEL_UNIGRAM => Tokenizer::new(self.build_unigram()?),
+            _ => Tokenizer::new(self.build_bpe()?),
         };
-        dress(&mut tokenizer, self)?;
+        add_normalizer_and_decoder(&mut tokenizer, self)?;
         if let (true, Some((piece, CONTROL))) = (start, self.pieces.get(self.start)) {
             let id = u32::try_from(self.start)?;
             let template = TemplateProcessing::builder()
@@ -135,7 +135,7 @@ impl SentencePieceModel {
         Ok(tokenizer)
     }
 
-    fn pairs(&self) -> Result<BPE> {
+    fn build_bpe(&self) -> Result<BPE> {
         let merges = merges(&self.pieces, &self.scores);
         let unknown = self.pieces.get(self.unknown);
         let (unknown, _) = unknown.context("no unknown piece")?;
@@ -152,11 +152,11 @@ impl SentencePieceModel {
 
     /// Builds the unigram model. Pieces without text (control, byte, unused) stay in the vocabulary with a
     /// score that rules them out, unless a character of their name is unknown.
-    fn likeliest(&self) -> Result<Unigram> {
+    fn build_unigram(&self) -> Result<Unigram> {
         let scored = self.pieces.iter().zip(&self.scores);
         let scored = scored.map(|((piece, kind), score)| match *kind {
             ORDINARY | USER => (piece.clone(), *score),
-            _ => (piece.clone(), NEVER),
+            _ => (piece.clone(), UNUSED_SCORE),
         });
         let unigram = Unigram::from(scored.collect(), Some(self.unknown), self.byte_fallback);
         unigram.map_err(|error| anyhow!("{error}"))
@@ -164,7 +164,7 @@ impl SentencePieceModel {
 }
 
 /// Adds normalizer, decoder and special tokens.
-fn dress(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
+fn add_normalizer_and_decoder(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let mut steps = Vec::new();
     if !model.charsmap.is_empty() {

@@ -8,7 +8,7 @@ use crate::checkpoints::published::tests::llava_variants::{last, prompt, prompts
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::device::Placement;
 
-/// LLaVA 1.5 in the layouts of transformers and of its own code.
+/// LLaVA 1.5 in the layout of transformers and in the original layout.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
 /// Other layouts.
 const KINDS: [&str; 5] = [
@@ -54,8 +54,8 @@ fn of_kind(folder: &str, place: &Placement) -> Outcomes {
     for name in prompts(&values) {
         let seen = member.sight.as_ref().map(|sight| {
             let vb = member.weights.builder(device);
-            let eyes = ImageEncoder::load(sight, &vb, device).unwrap();
-            eyes.tokens(&tiles(&eyes, &values, &name).1).unwrap()
+            let encoder = ImageEncoder::load(sight, &vb, device).unwrap();
+            encoder.tokens(&tiles(&encoder, &values, &name).1).unwrap()
         });
         let (trunk, head, prompt) = prompt(&member, &values, seen.clone(), device);
         let want = &values[&format!("{name}.logits")];

@@ -79,8 +79,8 @@ fn assert_completion(member: &Member, values: &Values, name: &str, image: Option
 }
 
 /// Returns the preprocessed image of a prompt, and a copy with the reference's pixels.
-pub(super) fn tiles(eyes: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
-    let prepared = eyes.prepare(&image(name)).unwrap();
+pub(super) fn tiles(encoder: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
+    let prepared = encoder.prepare(&image(name)).unwrap();
     let expected = &values[&format!("{name}.pixel_values")];
     let pixel_values = match expected.rank() {
         5 => expected.squeeze(0).unwrap(),
@@ -99,11 +99,11 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
     let member = member(folder);
     let vb = member.weights.builder(&Device::Cpu);
     let sight = member.sight.as_ref().unwrap();
-    let eyes = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
+    let encoder = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
     let mut lengths = HashMap::new();
     for name in prompts(values) {
         let what = |part: &str| format!("{folder}, {name}: {part}");
-        let (prepared, tiles) = tiles(&eyes, values, &name);
+        let (prepared, tiles) = tiles(&encoder, values, &name);
         let (got, want) = (&prepared.pixel_values, &tiles.pixel_values);
         assert_eq!(got.dims(), want.dims(), "{}", what("pixels"));
         let far = (got - want).unwrap().abs().unwrap();
@@ -112,7 +112,7 @@ fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
         // One grey level of 255, divided by the smallest standard deviation.
         let least = sight.processor.image_std.into_iter().fold(1.0, f64::min);
         assert!(far <= 1.01 / 255.0 / least, "{}", what("pixels"));
-        let tokens = eyes.tokens(&tiles).unwrap();
+        let tokens = encoder.tokens(&tiles).unwrap();
         assert_near(
             &tokens,
             &values[&format!("{name}.image_tokens")],
