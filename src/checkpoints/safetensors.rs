@@ -1,5 +1,4 @@
-//! Safetensors files, read tensor by tensor: no more memory than a tensor takes beside what is kept; and
-//! written whole.
+//! Safetensors files: read tensor by tensor, with a buffer of one tensor, and written atomically.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,11 +12,11 @@ use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
 use crate::support::files::atomic_file;
 
-/// Longest header, as in the reference implementation.
+/// Longest header in bytes, as in the reference implementation.
 const HEADER: u64 = 100_000_000;
 
-/// Reads a file of `len` bytes: its hash and its tensors, those of names that are not `wanted` left
-/// out. Sizes are compared with the file's own before anything is allocated.
+/// Reads a file of `len` bytes. Returns its hash and the `wanted` tensors. Checks all sizes against the
+/// file size before it allocates memory.
 pub(crate) fn read(
     source: impl Read,
     len: u64,
@@ -30,15 +29,15 @@ pub(crate) fn read(
     let mut tensors = Vec::new();
     let mut bytes = Vec::new();
     for name in metadata.offset_keys() {
-        let info = metadata.info(&name).context("a tensor without a place")?;
+        let info = metadata.info(&name).context("header without offsets")?;
         bytes.resize(info.data_offsets.1 - info.data_offsets.0, 0);
         source
             .read_exact(&mut bytes)
             .with_context(|| format!("tensor `{name}` cannot be read"))?;
         if wanted(&name) {
-            let dtype = DType::try_from(info.dtype)
-                .ok()
-                .with_context(|| format!("tensor `{name}` is of type {:?}", info.dtype))?;
+            let dtype = DType::try_from(info.dtype).ok().with_context(|| {
+                format!("tensor `{name}`: type {:?} is not supported", info.dtype)
+            })?;
             let stored = store.keep((file, &name), &bytes, dtype, &info.shape)?;
             tensors.push((name, stored));
         }
@@ -46,8 +45,8 @@ pub(crate) fn read(
     Ok((source.digest(), tensors))
 }
 
-/// Writes tensors into a file that is there whole or not at all, and that others may read as far as the
-/// umask lets them: the library's own way of writing gives it to its owner alone.
+/// Writes tensors to a file, atomically and with the permissions of the umask. (The library's own function
+/// creates a file that only its owner can read.)
 pub fn write<'a>(
     tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
     path: &Path,
@@ -57,15 +56,15 @@ pub fn write<'a>(
     atomic_file::write(path, &bytes)
 }
 
-/// The names, types, shapes and places of the tensors, which the file is found to hold.
+/// Reads names, types, shapes and offsets of the tensors, and checks that they match the file size.
 fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
-    let whole = "it is not a whole safetensors file";
+    let whole = "malformed or incomplete safetensors file";
     let mut size = [0; 8];
     source.read_exact(&mut size).context(whole)?;
     let size = u64::from_le_bytes(size);
     let rest = len.saturating_sub(8);
     if size > rest.min(HEADER) {
-        bail!("{whole}: its header should take {size} of {rest} bytes");
+        bail!("{whole}: invalid header size {size} with {rest} bytes left");
     }
     let mut text = vec![0; usize::try_from(size).context(whole)?];
     source.read_exact(&mut text).context(whole)?;
@@ -73,8 +72,8 @@ fn header(source: &mut impl Read, len: u64) -> Result<Metadata> {
     let (promised, there) = (metadata.data_len() as u64, rest - size);
     if promised != there {
         bail!(
-            "{whole}: its tensors should take {promised} bytes, it has {there}\n\
-             hint: the file was cut off or changed; fetch it again"
+            "{whole}: expected {promised} bytes of tensors, found {there}\n\
+             hint: the file was truncated or changed; download it again"
         );
     }
     Ok(metadata)
@@ -86,7 +85,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn others_may_read_what_is_written_as_any_new_file() {
+    fn written_file_has_default_permissions() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let [tensors, plain] = ["a.safetensors", "b"].map(|name| dir.path().join(name));

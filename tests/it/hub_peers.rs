@@ -103,7 +103,7 @@ fn failed_download_exits_2_with_hint() {
         (
             "owner/gated",
             &[][..],
-            "error: --panel owner/gated: cannot be had\n  because: owner/gated: access is gated (403)",
+            "error: --panel owner/gated: download failed\n  because: owner/gated: access is gated (403)",
         ),
         (
             "owner/other",

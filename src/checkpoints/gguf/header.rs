@@ -1,8 +1,8 @@
-//! The header of a GGUF file, read by Candle: metadata, and the place of each tensor.
+//! Header of a GGUF file, parsed by Candle: metadata, and the offset of each tensor.
 //!
-//! Candle checks lengths and counts against the size of what it reads. This module adds the checks that Candle
-//! leaves out: an alignment of zero, duplicate names, text that is not UTF-8, and tensors that overlap, do not
-//! fit their type or lie outside the file.
+//! Candle checks lengths and counts against the size of its input. This module adds checks for cases that
+//! Candle accepts: an alignment of zero, duplicate names, text that is not UTF-8, and tensors that overlap, do not
+//! fit their type or exceed the file.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -13,43 +13,43 @@ use serde_json::{Number, Value as Json};
 
 use crate::checkpoints::store::encoding::TensorEncoding;
 
-/// Longest header; those of the largest vocabularies take 10 MiB. Candle needs up to 32 bytes of memory for each
-/// byte of a header.
+/// Longest header in bytes. The largest vocabularies need 10 MiB. Candle needs up to 32 bytes of memory per
+/// header byte.
 pub(super) const MAX_HEADER: u64 = 32 << 20;
 /// Bytes before the metadata: magic number, version, number of tensors, number of metadata entries.
 const PREAMBLE: usize = 24;
 const ALIGNMENT_KEY: &str = "general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
-const DAMAGED: &str = "hint: the file is damaged; fetch it again";
+const DAMAGED: &str = "hint: the file is damaged; download it again";
 
-/// A header.
+/// Header of a GGUF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    /// The metadata by key.
+    /// Metadata by key.
     pub metadata: BTreeMap<String, Value>,
-    /// The tensors, in the order of the file.
+    /// Tensors in the order of the file.
     pub tensors: Vec<Info>,
     /// Offset of the tensor data in the file.
     pub(super) start: u64,
 }
 
-/// Type, shape and place of a tensor.
+/// Type, shape and offset of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type.
+    /// Encoding.
     pub encoding: TensorEncoding,
-    /// Its shape, rows first.
+    /// Shape, rows first.
     pub shape: Vec<usize>,
-    /// Its offset in the tensor data.
+    /// Offset in the tensor data.
     pub(super) offset: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(super) bytes: u64,
 }
 
 impl Header {
-    /// Parses the first bytes of a file of `len` bytes, and checks that all tensors lie in the file.
+    /// Parses the first bytes of a file of `len` bytes, and checks that the file contains all tensors.
     pub(super) fn parse(head: &[u8], len: u64) -> Result<Self> {
         let declared = counts(head)?;
         if has_zero_alignment(head) {
@@ -57,14 +57,14 @@ impl Header {
         }
         let mut reader = Cursor::new(head);
         let content = Content::read(&mut reader).context(
-            "its header is damaged, cut off or not supported\n\
-             hint: fetch the file again; tensors may be F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0",
+            "the header is damaged, truncated or not supported\n\
+             hint: download the file again; supported types are F32, F16, BF16, Q2_K to Q6_K, Q4_0 to Q5_1 and Q8_0",
         )?;
         if [content.tensor_infos.len(), content.metadata.len()].map(|n| n as u64) != declared {
             bail!("two tensors or two metadata entries have the same name\n{DAMAGED}");
         }
         if has_replaced_bytes(&content, head) {
-            bail!("a text in its header is not UTF-8\n{DAMAGED}");
+            bail!("a text in the header is not UTF-8\n{DAMAGED}");
         }
         let infos = content.tensor_infos.into_iter();
         let tensors = infos
@@ -82,7 +82,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Sorts the tensors by offset, and checks that none overlaps another or ends outside the file.
+    /// Sorts the tensors by offset, and checks that none overlaps another or exceeds the file.
     fn place(&mut self, header_end: u64, len: u64) -> Result<()> {
         let alignment = match self.number(ALIGNMENT_KEY)? {
             None => DEFAULT_ALIGNMENT,
@@ -98,7 +98,7 @@ impl Header {
             let name = &info.name;
             if info.offset < end || info.offset % 2 != 0 {
                 bail!(
-                    "tensor `{name}` begins at {}, inside another\n{DAMAGED}",
+                    "tensor `{name}`: invalid offset {}, overlapping or odd\n{DAMAGED}",
                     info.offset
                 );
             }
@@ -106,8 +106,8 @@ impl Header {
             end = match after.filter(|end| *end <= available) {
                 Some(end) => end,
                 None => bail!(
-                    "tensor `{name}` should take {} bytes at {}, but the tensor data have {available}\n\
-                     hint: the file was cut off or changed; fetch it again",
+                    "tensor `{name}`: expected {} bytes at offset {}, but the tensor data have {available} bytes\n\
+                     hint: the file was truncated or changed; download it again",
                     info.bytes,
                     info.offset
                 ),
@@ -116,22 +116,22 @@ impl Header {
         Ok(())
     }
 
-    /// An unsigned integer, if the key exists.
+    /// Returns an unsigned integer, if the key exists.
     pub(crate) fn number(&self, key: &str) -> Result<Option<u64>> {
         self.get(key, "an unsigned integer", |value| json(value)?.as_u64())
     }
 
-    /// A text, if the key exists.
+    /// Returns a text, if the key exists.
     pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
         self.get(key, "a text", text)
     }
 
-    /// A boolean, if the key exists.
+    /// Returns a boolean, if the key exists.
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>> {
         self.get(key, "true or false", |value| json(value)?.as_bool())
     }
 
-    /// A list of texts, if the key exists.
+    /// Returns a list of texts, if the key exists.
     pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
         self.get(key, "a list of texts", |value| match value {
             Value::Array(list) => list.iter().map(text).collect(),
@@ -139,7 +139,7 @@ impl Header {
         })
     }
 
-    /// A list of finite numbers, if the key exists.
+    /// Returns a list of finite numbers, if the key exists.
     pub(crate) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>> {
         self.get(key, "a list of finite numbers", |value| match value {
             Value::Array(list) => list.iter().map(|value| json(value)?.as_f64()).collect(),
@@ -159,7 +159,7 @@ impl Header {
         value.transpose()
     }
 
-    /// Type, shape and place of a tensor.
+    /// Returns a tensor by name.
     pub(crate) fn tensor(&self, name: &str) -> Option<&Info> {
         self.tensors.iter().find(|info| info.name == name)
     }
@@ -170,13 +170,13 @@ impl Info {
         let shape = info.shape.dims().to_vec();
         let encoding = TensorEncoding::of_ggml(info.ggml_dtype).with_context(|| {
             format!(
-                "its type {:?} is not supported\nhint: take another file of this model",
+                "type {:?} is not supported\nhint: use another file of this model",
                 info.ggml_dtype
             )
         })?;
         let bytes = encoding.bytes(&shape).with_context(|| {
             format!(
-                "its shape {shape:?} does not fit its type {}\n{DAMAGED}",
+                "shape {shape:?} does not fit type {}\n{DAMAGED}",
                 encoding.name()
             )
         })?;
@@ -190,11 +190,11 @@ impl Info {
     }
 }
 
-/// The number of tensors and of metadata entries of a GGUF file that Candle and this module read alike.
+/// Reads the numbers of tensors and of metadata entries. Checks magic number and version.
 fn counts(head: &[u8]) -> Result<[u64; 2]> {
     let Some((preamble, _)) = head.split_first_chunk::<PREAMBLE>() else {
         bail!(
-            "it is cut off after {} bytes\nhint: fetch the file again",
+            "truncated after {} bytes\nhint: download the file again",
             head.len()
         );
     };
@@ -203,18 +203,18 @@ fn counts(head: &[u8]) -> Result<[u64; 2]> {
         [0, 1, 2].map(|i| words.get(i).map_or(0, |word| u64::from_le_bytes(*word)));
     let (magic, version) = (first as u32, first >> 32);
     if magic.to_le_bytes() != *b"GGUF" {
-        bail!("it is not a GGUF file\nhint: such a file begins with the letters GGUF");
+        bail!("not a GGUF file\nhint: use a file that begins with the bytes `GGUF`");
     }
     if !matches!(version, 2 | 3) {
         bail!(
-            "it has version {version}, expected 2 or 3, little-endian\n\
+            "GGUF version {version}, expected 2 or 3, little-endian\n\
              hint: convert the original checkpoint again with a current version of llama.cpp"
         );
     }
     Ok([tensors, entries])
 }
 
-/// Whether an alignment of zero is anywhere in the bytes, which Candle 0.11.1 would divide by.
+/// Returns true if the bytes contain an alignment of zero, which makes Candle 0.11.1 divide by zero.
 fn has_zero_alignment(head: &[u8]) -> bool {
     let key = ALIGNMENT_KEY.as_bytes();
     let windows = head.windows(8 + key.len()).enumerate();
@@ -224,7 +224,8 @@ fn has_zero_alignment(head: &[u8]) -> bool {
         .any(|zero| zero)
 }
 
-/// Whether an entry, from the length of its key on, is an alignment of zero. Candle ignores NUL after a key.
+/// Returns true if an entry, starting at its key length, is an alignment of zero. Candle ignores NUL after a
+/// key.
 fn is_zero_alignment(entry: &[u8]) -> Option<bool> {
     let (len, rest) = entry.split_first_chunk::<8>()?;
     let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
@@ -240,7 +241,8 @@ fn is_zero_alignment(entry: &[u8]) -> Option<bool> {
     Some(zeros(key.strip_prefix(ALIGNMENT_KEY.as_bytes())?) && zeros(rest.get(..width)?))
 }
 
-/// Whether Candle replaced bytes that are not UTF-8: then more replacement characters were read than written.
+/// Returns true if Candle replaced invalid UTF-8: the parsed texts then have more replacement characters than
+/// the file.
 fn has_replaced_bytes(content: &Content, head: &[u8]) -> bool {
     const REPLACEMENT: &str = "\u{FFFD}";
     fn count(value: &Value) -> usize {
@@ -266,8 +268,8 @@ fn text(value: &Value) -> Option<&str> {
     }
 }
 
-/// A value that is not a list as JSON; `None` for a number that is not finite. A number in single precision
-/// becomes the shortest decimal that rounds to it, as people and other files write it.
+/// Converts a value to JSON; `None` for a number that is not finite. An f32 becomes the shortest decimal that
+/// rounds to it, as in other files. A list becomes a text with its length.
 pub(crate) fn json(value: &Value) -> Option<Json> {
     let float = |value: f64| Number::from_f64(value).map(Json::Number);
     Some(match value {

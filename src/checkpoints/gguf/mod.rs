@@ -1,4 +1,4 @@
-//! GGUF files, llama.cpp's checkpoint format: metadata, tokenizer and tensors in one file
+//! GGUF files, the checkpoint format of llama.cpp: metadata, tokenizer and tensors in one file
 //! (`docs/gguf.md` of `ggml`).
 
 mod header;
@@ -18,15 +18,15 @@ pub(crate) use header::{Header, Info, json};
 use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::support::digest::{Digest, HashingReader};
 
-/// Where a tensor of a file goes.
+/// Name of a tensor in the crates, and the permutation of its rows.
 pub(crate) struct TensorPlacement {
-    /// The name that layers load it by.
+    /// Name that layers load it by.
     pub name: String,
-    /// The number of heads, if llama.cpp permuted the rows of each head.
+    /// Number of heads, if llama.cpp permuted the rows of each head.
     pub heads: Option<usize>,
 }
 
-/// An open file: its first bytes, parsed, and the rest.
+/// An open file: the parsed header, the bytes read so far and the rest.
 struct GgufFile {
     header: Header,
     head: Vec<u8>,
@@ -39,8 +39,8 @@ pub(crate) fn header(path: &Path) -> Result<Header> {
 }
 
 fn open(path: &Path) -> Result<GgufFile> {
-    let file = File::open(path).context("it cannot be read")?;
-    let len = file.metadata().context("it cannot be read")?.len();
+    let file = File::open(path).context("cannot be read")?;
+    let len = file.metadata().context("cannot be read")?.len();
     let mut rest = HashingReader::new(file);
     let head = take(&mut rest, len.min(MAX_HEADER))?;
     let header = Header::parse(&head, len)?;
@@ -53,14 +53,14 @@ fn take(source: impl Read, n: u64) -> Result<Vec<u8>> {
     let got = source
         .take(n)
         .read_to_end(&mut bytes)
-        .context("it cannot be read")?;
+        .context("cannot be read")?;
     if (got as u64) < n {
-        bail!("it ended while it was read\nhint: fetch the file again");
+        bail!("unexpected end of file\nhint: download the file again");
     }
     Ok(bytes)
 }
 
-/// Reads a file: its hash and its tensors, each under the name that `place` gives it.
+/// Reads a file. Returns its hash and its tensors, each under the name that `place` returns.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
@@ -74,7 +74,7 @@ pub(crate) fn read(
     for info in &header.tensors {
         let offset = header.start + info.offset;
         let mut gap = source.by_ref().take(offset - position);
-        io::copy(&mut gap, &mut io::sink()).context("it cannot be read")?;
+        io::copy(&mut gap, &mut io::sink()).context("cannot be read")?;
         let context = || format!("tensor `{}`", info.name);
         let mut bytes = take(&mut source, info.bytes).with_context(context)?;
         position = offset + info.bytes;
@@ -85,18 +85,20 @@ pub(crate) fn read(
         let stored = store.keep((file, &info.name), &bytes, info.encoding, &info.shape)?;
         tensors.push((name, stored));
     }
-    io::copy(&mut source, &mut io::sink()).context("it cannot be read")?;
+    io::copy(&mut source, &mut io::sink()).context("cannot be read")?;
     Ok((source.into_inner().1.digest(), tensors))
 }
 
-/// The rows of queries or keys in the order of transformers, which rotates the first half of a head
-/// against the second; llama.cpp rotates each even row against the next odd one, and so writes the rows
-/// of both halves in turn (`permute` in its `convert_hf_to_gguf.py`).
+/// Reorders the rows of queries or keys from the order of llama.cpp to that of transformers.
+///
+/// transformers rotates the first half of a head against the second half. llama.cpp rotates each even row
+/// against the next odd row, and therefore interleaves the halves (`permute` in its
+/// `convert_hf_to_gguf.py`).
 fn half_by_half(bytes: &[u8], shape: &[usize], heads: usize) -> Result<Vec<u8>> {
     let rows = shape.first().copied().unwrap_or(0);
     let whole = rows > 0 && heads > 0 && rows % (2 * heads) == 0;
     if !whole || bytes.is_empty() || !bytes.len().is_multiple_of(rows) {
-        bail!("its shape {shape:?} does not fit {heads} heads");
+        bail!("shape {shape:?} does not fit {heads} heads");
     }
     let (row, half) = (bytes.len() / rows, rows / heads / 2);
     let mut ordered = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! Headers that are read, and small hostile files that are refused.
+//! Tests of header parsing, with valid and small hostile files.
 
 use std::io::Cursor;
 
@@ -10,7 +10,7 @@ use candle::{Device, Tensor};
 use super::half_by_half;
 use super::header::{Header, json};
 
-/// A file with these entries and an 8 x 256 tensor of each type.
+/// Builds a file with these entries and an 8 x 256 tensor of each type.
 fn file(metadata: &[(&str, Value)], types: &[GgmlDType]) -> Vec<u8> {
     let tensor = Tensor::zeros((8, 256), candle::DType::F32, &Device::Cpu).unwrap();
     let quantized = types
@@ -33,7 +33,7 @@ fn text(value: &str) -> Value {
     Value::String(value.to_owned())
 }
 
-/// A file whose header has one entry: these bytes follow the preamble.
+/// Builds a file whose header has one entry: these bytes after the preamble.
 fn raw(entry: &[&[u8]]) -> Vec<u8> {
     let mut bytes = file(&[], &[]);
     bytes.truncate(24);
@@ -46,12 +46,12 @@ fn size(n: usize) -> [u8; 8] {
     (n as u64).to_le_bytes()
 }
 
-/// The bytes of a key.
+/// Returns the bytes of a key.
 fn key(name: &str) -> Vec<u8> {
     [&size(name.len())[..], name.as_bytes()].concat()
 }
 
-/// Asserts that a file is refused with these words.
+/// Asserts that a file is rejected with an error that contains these words.
 fn assert_refused(bytes: &[u8], words: &[&str]) {
     let error = format!("{:#}", parse(bytes).unwrap_err());
     for word in words {
@@ -60,8 +60,8 @@ fn assert_refused(bytes: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn rows_of_a_head_come_back_half_by_half() -> Result<()> {
-    // Two heads of four rows of two bytes; the file has the halves in turn.
+fn interleaved_halves_of_heads_are_restored() -> Result<()> {
+    // Two heads of four rows of two bytes. The file interleaves the halves.
     let rows = |order: [u8; 8]| order.into_iter().flat_map(|i| [i, 100 + i]).collect();
     let file: Vec<u8> = rows([0, 2, 1, 3, 4, 6, 5, 7]);
     let ours: Vec<u8> = rows([0, 1, 2, 3, 4, 5, 6, 7]);
@@ -72,7 +72,7 @@ fn rows_of_a_head_come_back_half_by_half() -> Result<()> {
 }
 
 #[test]
-fn metadata_come_back() -> Result<()> {
+fn metadata_round_trips() -> Result<()> {
     let texts = Value::Array(vec![text("a b"), text("ü\u{FFFD}")]);
     let numbers = Value::Array(vec![Value::I16(-1), Value::I16(3)]);
     let header = parse(&file(
@@ -111,7 +111,7 @@ fn metadata_come_back() -> Result<()> {
 }
 
 #[test]
-fn every_type_of_weights_is_read_and_others_are_refused() -> Result<()> {
+fn weight_types_are_read_and_others_rejected() -> Result<()> {
     let types = [
         GgmlDType::F32,
         GgmlDType::F16,
@@ -160,7 +160,7 @@ fn alignments_are_checked() -> Result<()> {
     assert_refused(&with(Value::U32(12)), &["general.alignment is 12"]);
     assert_refused(&with(Value::I32(-8)), &["general.alignment is not"]);
     assert_refused(&with(text("8")), &["general.alignment is not"]);
-    // Candle ignores NUL after a key, and takes the last of two entries.
+    // Candle ignores NUL after a key, and uses the last of two entries.
     let padded = raw(&[&key("general.alignment\0\0"), &[4, 0, 0, 0], &[0; 4]]);
     assert_refused(&padded, &["general.alignment is 0"]);
     let twice = [
@@ -168,7 +168,7 @@ fn alignments_are_checked() -> Result<()> {
         ("general.alignment", Value::U32(0)),
     ];
     assert_refused(&file(&twice, &[]), &["general.alignment is 0"]);
-    // Not the key itself.
+    // Similar keys and texts are accepted.
     let other = [
         ("x.general.alignment", Value::U32(0)),
         ("name", text("general.alignment 0")),
@@ -188,7 +188,7 @@ fn alignment_of(value: &Value) -> u64 {
 }
 
 #[test]
-fn lengths_are_checked_before_memory_is_taken() {
+fn lengths_are_checked_before_allocation() {
     const TEXT: u8 = 8;
     const ARRAY: u8 = 9;
     for (kinds, len) in [
@@ -202,9 +202,9 @@ fn lengths_are_checked_before_memory_is_taken() {
     ] {
         let kinds: Vec<u8> = kinds.iter().flat_map(|kind| [*kind, 0, 0, 0]).collect();
         let bytes = raw(&[&key("key"), &kinds, &len.to_le_bytes(), b"short"]);
-        assert_refused(&bytes, &["its header is damaged", "hint:"]);
+        assert_refused(&bytes, &["the header is damaged", "hint:"]);
     }
-    // A list in a list in a list, and so on.
+    // Deeply nested lists.
     let nested = [ARRAY, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0].repeat(100_000);
     let deep = raw(&[&key("key"), &[ARRAY, 0, 0, 0], &nested]);
     assert_refused(&deep, &["nesting depth"]);
@@ -217,12 +217,12 @@ fn lengths_are_checked_before_memory_is_taken() {
 }
 
 #[test]
-fn names_occur_once_and_texts_are_utf8() {
+fn duplicate_names_and_invalid_utf8_are_rejected() {
     let twice = [("name", text("a")), ("name", text("b"))];
     assert_refused(&file(&twice, &[]), &["same name", "hint:"]);
     let tensors = [GgmlDType::F32, GgmlDType::F32];
     assert_refused(&file(&[], &tensors), &["same name", "hint:"]);
-    // A truncated sequence of three bytes, as long as its replacement.
+    // A truncated UTF-8 sequence of three bytes, as long as its replacement.
     let broken = raw(&[&key("key"), &[8, 0, 0, 0], &size(3), &[0xf0, 0x9f, 0x98]]);
     assert_refused(&broken, &["not UTF-8"]);
     let broken = raw(&[&size(2), &[b'k', 0xff], &[0, 0, 0, 0, 1]]);

@@ -1,4 +1,4 @@
-//! What a panel is made of, whatever form it was given in: four members and how they are asked.
+//! Definition of a panel, independent of its file layout: four members and the prompt configuration.
 
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use std::collections::BTreeMap;
@@ -20,24 +20,24 @@ use crate::support::device::Placement;
 use crate::support::digest::Digest;
 use crate::support::terminal::exit::with_hint;
 
-/// Everything that a panel is put together from.
+/// All inputs needed to build a panel.
 pub(crate) struct PanelDefinition {
-    /// How the members are asked.
+    /// The prompt configuration.
     pub asking: PromptConfig,
     /// The four members, in the order of [`MEMBERS`].
     pub members: Vec<Member>,
-    /// Hashes of everything that can move a verdict.
+    /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
-    /// What was taken from the hub.
+    /// Snapshots downloaded from the hub.
     pub hub: Vec<HubStamp>,
 }
 
-/// What helps a person whose files cannot be read.
-const AGAIN: &str =
-    "the file is damaged or of another kind; fetch or make the panel again, all of it";
+/// Hint for files that cannot be read.
+const REREAD_HINT: &str =
+    "the file is damaged or has another format; download or write all files of the panel again";
 
-/// What a published checkpoint is called: its id where it lies in the hub's cache, else the name of its
-/// folder or file.
+/// Returns the name of a published checkpoint: its id if it is in the hub cache, otherwise the name of
+/// its folder or file.
 fn called(path: &Path, is_file: bool) -> String {
     let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
     let snapshots = path.parent().filter(|p| p.ends_with("snapshots"));
@@ -53,14 +53,14 @@ fn called(path: &Path, is_file: bool) -> String {
 }
 
 impl PanelDefinition {
-    /// Reads all that a panel is made of.
+    /// Reads the files of a panel.
     pub(crate) fn read(
         files: &PanelFiles,
         place: &Placement,
         downloads: Downloads,
     ) -> Result<Self> {
         let recipe = Self::of_files(files, place, downloads);
-        recipe.map_err(|error| with_hint(error, AGAIN))
+        recipe.map_err(|error| with_hint(error, REREAD_HINT))
     }
 
     fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
@@ -93,11 +93,11 @@ impl PanelDefinition {
         Ok(recipe)
     }
 
-    /// A folder with a `panel.toml`, or the embedded one.
+    /// Reads a folder with a `panel.toml`, or the embedded panel.
     fn own(files: &PanelFiles, library: &mut WeightFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text)
-            .context("it is not UTF-8")
+            .context("not UTF-8")
             .and_then(PanelSpec::parse);
         let spec = spec.with_context(|| files.describe(PANEL_FILE))?;
         let json = files.read(TOKENIZER_FILE)?;
@@ -151,7 +151,7 @@ impl PanelDefinition {
         })
     }
 
-    /// Published checkpoints.
+    /// Reads published checkpoints.
     fn published(
         asking: PromptConfig,
         sources: &[CheckpointSource],
@@ -160,14 +160,15 @@ impl PanelDefinition {
         let mut hashes = BTreeMap::new();
         let mut members: Vec<Member> = Vec::new();
         for (i, (name, source)) in MEMBERS.iter().zip(sources).enumerate() {
-            // Members that are the same folder are the same in everything but their name.
+            // Members with the same source differ only in their names.
             let before = sources.iter().take(i).position(|other| other == source);
             let member = match before.and_then(|i| members.get(i)) {
                 Some(twin) => twin.renamed(name),
                 None => source.load(name, library)?,
             };
             let model = (&member.decoder, &member.sight, &member.dialogue);
-            let model = serde_json::to_vec(&model).context("cannot write a model's shape")?;
+            let model =
+                serde_json::to_vec(&model).context("cannot serialize the model configuration")?;
             hashes.insert(format!("{name} model"), Digest::of(&model).to_string());
             hashes.insert(
                 format!("{name} weights"),
@@ -177,7 +178,7 @@ impl PanelDefinition {
             members.push(member);
         }
         let asked = serde_json::to_vec(&(asking.rubric, asking.analysis_tokens));
-        let asked = Digest::of(&asked.context("cannot write how a panel is asked")?);
+        let asked = Digest::of(&asked.context("cannot serialize the prompt configuration")?);
         hashes.insert("asking".to_owned(), asked.to_string());
         Ok(Self {
             asking,
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_of_the_hub_is_called_by_its_id() {
+    fn hub_checkpoint_is_named_by_its_id() {
         let called = |path: &str, is_file| called(Path::new(path), is_file);
         let cached = "/c/hub/models--owner--llava-7b/snapshots/0123abcd";
         assert_eq!(called(cached, false), "owner/llava-7b");

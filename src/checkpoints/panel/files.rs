@@ -1,4 +1,4 @@
-//! Where a panel's files are: in a folder, or in this program.
+//! Location of a panel's files: a folder, a file, or the embedded panel.
 
 use crate::checkpoints::published::config_json::CONFIG_FILE;
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use crate::checkpoints::file_filter::FileFilter;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::published::config_json::is_gguf;
 
-/// The embedded panel, file by file.
+/// Files of the embedded panel: name and content.
 const EMBEDDED: &[(&str, &[u8])] = &[
     (
         "panel.toml",
@@ -45,22 +45,22 @@ const EMBEDDED: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// A panel's files.
+/// Location of a panel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PanelFiles {
-    /// The panel inside the program.
+    /// The panel embedded in the program.
     Embedded,
     /// A folder with a `panel.toml`.
     Folder(PathBuf),
-    /// A file that names the four members' checkpoints.
+    /// A members file: a TOML file with the checkpoints of the four members.
     Members(PathBuf),
-    /// A published checkpoint, all four members at once: its folder, or its GGUF file.
+    /// One published checkpoint for all four members: a folder or a GGUF file.
     Checkpoint(PathBuf),
 }
 
 impl PanelFiles {
-    /// The files that `--panel` names, downloaded from the hub where it is an id there; the embedded ones
-    /// where it is not given.
+    /// Locates the panel of `--panel`, and downloads it if it is a hub id. Returns the embedded panel if
+    /// the flag is absent.
     pub fn locate(panel: Option<&str>, downloads: &mut Downloads) -> Result<Self> {
         match panel {
             Some(panel) => Self::named("--panel", panel, downloads),
@@ -68,21 +68,21 @@ impl PanelFiles {
         }
     }
 
-    /// The files of a panel or checkpoint, downloaded from the hub where it is an id there. `by`: the flag
-    /// or setting that names it.
+    /// Locates a panel or checkpoint, and downloads it if it is a hub id. `by`: the flag or setting that
+    /// messages name.
     pub fn named(by: &str, panel: &str, downloads: &mut Downloads) -> Result<Self> {
         if Path::new(panel).exists() {
             return Self::find(by, panel);
         }
         let found = downloads.folder(panel, &FileFilter::Panel);
-        let found = found.with_context(|| format!("{by} {panel}: cannot be had"))?;
+        let found = found.with_context(|| format!("{by} {panel}: download failed"))?;
         match found {
             Some(folder) => Self::find(by, &folder.display().to_string()),
             None => Self::find(by, panel),
         }
     }
 
-    /// The files of a panel or checkpoint that is on this machine.
+    /// Locates a panel or checkpoint on this machine.
     pub(crate) fn find(by: &str, panel: &str) -> Result<Self> {
         let path = Path::new(panel);
         if path.is_file() && path.extension().is_some_and(|e| e == "toml") {
@@ -97,9 +97,9 @@ impl PanelFiles {
         }
         if !path.is_dir() {
             bail!(
-                "{by} {panel}: there is no such folder\n\
-                 hint: name a folder with a {PANEL_FILE}, a published checkpoint's folder or .gguf \
-                 file, or a .toml file that names four; without {by} it is the embedded panel"
+                "{by} {panel}: no such folder\n\
+                 hint: pass a folder with a {PANEL_FILE}, the folder or .gguf file of a published \
+                 checkpoint, or a .toml file with four members; omit {by} to use the embedded panel"
             );
         }
         if path.join(PANEL_FILE).is_file() {
@@ -112,13 +112,13 @@ impl PanelFiles {
             return Ok(Self::Checkpoint(path.to_owned()));
         }
         bail!(
-            "{by} {panel}: it holds no {PANEL_FILE}, no {CONFIG_FILE} and not one .gguf file\n\
-             hint: a panel is what `acem3 train` writes into its folder `panel`, or a checkpoint \
-             with {CONFIG_FILE}, weights and tokenizer"
+            "{by} {panel}: not a panel, expected {PANEL_FILE}, {CONFIG_FILE} or a single .gguf file\n\
+             hint: pass the folder `panel` that `acem3 train` writes, or a checkpoint with \
+             {CONFIG_FILE}, weights and tokenizer"
         );
     }
 
-    /// The bytes of a file.
+    /// Reads a file.
     pub fn read(&self, name: &str) -> Result<Cow<'static, [u8]>> {
         match self {
             Self::Embedded => {
@@ -136,7 +136,7 @@ impl PanelFiles {
         }
     }
 
-    /// A file to be read from its beginning, and its length.
+    /// Opens a file. Also returns its length in bytes.
     pub(crate) fn open(&self, name: &str) -> Result<(Box<dyn Read>, u64)> {
         if *self == Self::Embedded {
             let bytes = self.read(name)?;
@@ -161,7 +161,7 @@ impl PanelFiles {
         }
     }
 
-    /// The file as messages name it.
+    /// Returns the name of a file for messages.
     pub fn describe(&self, name: &str) -> String {
         match self {
             Self::Embedded => format!("embedded {name}"),
@@ -172,7 +172,7 @@ impl PanelFiles {
     }
 }
 
-/// The GGUF file of a folder that holds one and no other weights.
+/// Returns the GGUF file of a folder if it is the only weight file.
 pub(crate) fn only_gguf(folder: &Path) -> Option<PathBuf> {
     let paths = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path());
     let ends = |path: &PathBuf, end: &str| path.extension().is_some_and(|e| e == end);

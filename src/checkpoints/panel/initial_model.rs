@@ -1,4 +1,4 @@
-//! What a training may begin with: a panel, or a published checkpoint for all four members.
+//! Initial model of a training run: a panel, or a published checkpoint for all four members.
 
 use std::collections::BTreeSet;
 
@@ -16,36 +16,36 @@ use crate::checkpoints::store::weight_files::Checkpoint;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
-/// Four members of one shape that see, with their words and weights.
+/// Four multimodal members of one architecture, with tokenizer and weights.
 pub struct InitialModel {
-    /// The shape of a member.
+    /// Configuration of each member.
     pub model: ModelConfig,
-    /// How images are prepared.
+    /// Image preprocessing.
     pub processor: ImageProcessor,
-    /// How members are spoken to.
+    /// Chat template of the members.
     pub dialogue: Dialogue,
-    /// The prompt layout they are asked in where nothing else is said.
+    /// Default prompt layout.
     pub layout: Layout,
-    /// How much of the rubric prompts spell out where nothing else is said.
+    /// Default level of detail of the rubric in prompts.
     pub rubric: Detail,
-    /// Their words.
+    /// Tokenizer of the members.
     pub tokenizer: TextTokenizer,
-    /// What the text of each begins with; empty for nothing.
+    /// Reward token before the text of each member; empty for none.
     pub leads: [String; 4],
-    /// The hash of everything of it that can move a verdict.
+    /// Hash of everything in it that can change a verdict.
     pub sha256: Digest,
     members: Vec<Checkpoint>,
 }
 
 impl InitialModel {
-    /// Reads a panel or checkpoint to the CPU.
+    /// Reads a panel or checkpoint into CPU memory.
     ///
     /// # Errors
-    /// Files that cannot be read, members that differ in anything but their weights, and members that do
-    /// not see or see images in tiles.
+    /// If a file cannot be read, if members differ in more than their weights, or if members have no
+    /// vision tower or encode images in tiles.
     pub fn read(files: &PanelFiles, downloads: Downloads) -> Result<Self> {
         let recipe = PanelDefinition::read(files, &Placement::cpu(), downloads)?;
-        let hashes = serde_json::to_vec(&recipe.hashes).context("cannot write hashes")?;
+        let hashes = serde_json::to_vec(&recipe.hashes).context("cannot serialize the hashes")?;
         let (first, others) = recipe.members.split_first().context("no members")?;
         for (other, name) in others.iter().zip(&MEMBERS[1..]) {
             let alike = first.sight == other.sight
@@ -54,22 +54,22 @@ impl InitialModel {
                 && first.tokenizer.hash == other.tokenizer.hash;
             if !alike {
                 bail!(
-                    "members {} and {name} differ in shape or words\n\
-                     hint: a panel is trained from members of one model",
+                    "members {} and {name} differ in configuration or tokenizer\n\
+                     hint: use checkpoints of one model for all members",
                     MEMBERS[0]
                 );
             }
         }
         let Some(sight) = &first.sight else {
             bail!(
-                "{}: it reads text alone\nhint: a panel is trained from a model that sees images",
+                "{}: text-only model, expected one with a vision tower\nhint: start from a multimodal model such as LLaVA 1.5",
                 first.origin
             );
         };
         if sight.pinpoints.is_some() {
             bail!(
-                "{}: it sees images in tiles, which this program judges with and does not train\n\
-                 hint: begin with a LLaVA 1.5 or a LLaVA-Med 1.5",
+                "{}: training does not support models that encode images in tiles\n\
+                 hint: start from LLaVA 1.5 or LLaVA-Med 1.5",
                 first.origin
             );
         }
@@ -91,13 +91,13 @@ impl InitialModel {
         })
     }
 
-    /// The names of all members' weights.
+    /// Returns the tensor names of all members.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let tensors = self.members.iter().flat_map(|member| member.tensors.keys());
         tensors.cloned().collect()
     }
 
-    /// The weights of a member by name, in single precision.
+    /// Returns the weights of a member by name, in f32.
     pub(crate) fn weights(&self, member: usize) -> Result<Vec<(String, Tensor)>> {
         let all = self.members.get(member).context("no such member")?;
         let tensors = all.tensors.iter();
@@ -108,7 +108,7 @@ impl InitialModel {
         single.collect()
     }
 
-    /// Whether all four members have the same weights.
+    /// Returns true if all four members have the same weights.
     pub(crate) fn is_uniform(&self) -> bool {
         let mut digests = self.members.iter().map(Checkpoint::digest);
         let first = digests.next();

@@ -1,4 +1,4 @@
-//! A member of a panel before it is put together with the others.
+//! A panel member as read from its files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,63 +12,63 @@ use serde::Serialize;
 
 use crate::checkpoints::store::weight_files::Checkpoint;
 
-/// How a member sees.
+/// Vision configuration of a member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct VisionSetup {
-    /// How images are prepared.
+    /// Image preprocessing.
     pub processor: ImageProcessor,
-    /// Heights and widths in pixels among which an image's is chosen, where it is seen in tiles too.
+    /// Candidate resolutions (height, width) in pixels, if images are also encoded in tiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinpoints: Option<Vec<[usize; 2]>>,
     /// The vision tower.
     pub vision: VisionConfig,
-    /// Which of its states and tokens are used.
+    /// Layer and tokens of the tower that are used as patch features.
     pub selection: Selection,
     /// The projector.
     pub projector: ProjectorConfig,
 }
 
-/// A tokenizer with what `panel inspect` says of it.
+/// A tokenizer with the facts that `panel inspect` prints.
 #[derive(Clone)]
 pub(crate) struct MemberTokenizer {
     /// The tokenizer.
     pub text: TextTokenizer,
-    /// Its file, as messages name it.
+    /// Name of its file for messages.
     pub file: String,
-    /// The hash of that file and of those beside it that add tokens.
+    /// Hash of that file and of the files next to it that add tokens.
     pub hash: String,
 }
 
-/// One of the four.
+/// One of the four members of a panel.
 #[derive(Clone)]
 pub(crate) struct Member {
-    /// Where it came from: a folder, or a panel's file.
+    /// The file that describes it.
     pub origin: String,
-    /// What kind of model it is.
+    /// Model type.
     pub kind: String,
-    /// Its eyes, where it has any.
+    /// Vision configuration; `None` for a text-only member.
     pub sight: Option<VisionSetup>,
-    /// Its decoder.
+    /// Decoder configuration.
     pub decoder: DecoderConfig,
-    /// Its tokenizer.
+    /// Tokenizer.
     pub tokenizer: Arc<MemberTokenizer>,
-    /// How it is spoken to.
+    /// Chat template.
     pub dialogue: Dialogue,
-    /// The hash of each of its files.
+    /// Hash of each of its files.
     pub files: BTreeMap<String, String>,
-    /// Its weights.
+    /// Weights.
     pub weights: Checkpoint,
 }
 
 impl Member {
-    /// The same member in another seat.
+    /// Returns a copy of the member under another name.
     pub(crate) fn renamed(&self, name: &str) -> Self {
         let mut twin = self.clone();
         twin.weights = self.weights.renamed(name);
         twin
     }
 
-    /// Whether both can stand on one trunk: what they read and see must become the same rows.
+    /// Returns true if both can share a trunk: equal inputs must give equal embeddings.
     pub(crate) fn stands_with(&self, other: &Self) -> bool {
         let parts = [
             "model.vision_tower.",

@@ -1,5 +1,4 @@
-//! A small TOML file that names the four members, each a folder with a published checkpoint, a GGUF
-//! file, or an id on the hub.
+//! The members file: a TOML file with four members, each a checkpoint folder, a GGUF file or a hub id.
 
 use std::path::{Path, PathBuf};
 
@@ -13,30 +12,30 @@ use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::prompt_config::{MEMBERS, PromptConfig};
 use crate::checkpoints::published::CheckpointSource;
 
-/// Most tokens of one analysis where the file does not say.
+/// Default token budget of one analysis.
 const ANALYSIS_TOKENS: usize = 128;
 
-/// The file. Folders are relative to it; a name of which there is no folder may be an id on the hub.
+/// Content of a members file. Folders are relative to the file; a name without a folder may be a hub id.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MembersFile {
     schema: u32,
-    /// The panel's name in tables and records; the file's where absent.
+    /// The panel's name in tables and records (default: the file name without extension).
     name: Option<String>,
-    /// The prompt layout the members were trained with; the papers' where absent.
+    /// The prompt layout that the members were trained with (default: that of the papers).
     layout: Option<Layout>,
-    /// How much of the rubric prompts spell out; all of it where absent.
+    /// Level of detail of the rubric in prompts (default: full).
     rubric: Option<Detail>,
-    /// Most tokens of one analysis.
+    /// Token budget of one analysis.
     analysis_tokens: Option<usize>,
-    /// How all members are spoken to, where they do not say it themselves.
+    /// Chat template of members that set none.
     dialogue: Option<String>,
-    /// What every member's text begins with, where they were trained with reward tokens (`"[Good]"`).
+    /// Reward token before the text of every member (`"[Good]"`), if they were trained with one.
     reward_token: Option<String>,
-    /// The vision tower that checkpoints name without bringing it.
+    /// Folder or hub id of the vision tower, for checkpoints that do not include it.
     vision_tower: Option<PathBuf>,
-    /// Fields of the members' `config.json` that this program does not know and that are known to
-    /// change nothing.
+    /// Fields of the members' `config.json` that acem3 does not know and that do not affect the
+    /// computation.
     #[serde(default)]
     ignore_config: Vec<String>,
     members: MemberEntries,
@@ -51,7 +50,7 @@ struct MemberEntries {
     conclusion: MemberEntry,
 }
 
-/// A folder, GGUF file or id, or one with what is particular about it.
+/// A folder, GGUF file or hub id, alone or in a table with settings of the member.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum MemberEntry {
@@ -64,7 +63,7 @@ enum MemberEntry {
 struct MemberTable {
     #[serde(alias = "file")]
     folder: PathBuf,
-    /// Leave the eyes of the checkpoint aside.
+    /// Whether to ignore the vision tower of the checkpoint.
     #[serde(default)]
     text_only: bool,
     dialogue: Option<String>,
@@ -73,7 +72,7 @@ struct MemberTable {
 }
 
 impl MemberEntries {
-    /// The four, in the order of [`MEMBERS`].
+    /// Returns the four entries in the order of [`MEMBERS`].
     fn all(&self) -> [&MemberEntry; 4] {
         [
             &self.expression,
@@ -91,7 +90,7 @@ impl MembersFile {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
         let file: Self =
-            toml::from_str(&text).with_context(|| format!("{name}: not a panel's file"))?;
+            toml::from_str(&text).with_context(|| format!("{name}: not a members file"))?;
         if file.schema != 1 {
             bail!("{name}: schema is {}, expected 1", file.schema);
         }
@@ -101,7 +100,7 @@ impl MembersFile {
         Ok(file)
     }
 
-    /// How a panel is asked where nobody says it.
+    /// Returns the default prompt configuration.
     pub(crate) fn default_asking(name: String) -> PromptConfig {
         PromptConfig {
             name,
@@ -112,7 +111,7 @@ impl MembersFile {
         }
     }
 
-    /// How the panel is asked.
+    /// Returns the prompt configuration.
     pub(crate) fn asking(&self, path: &Path) -> PromptConfig {
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let name = self.name.clone().or(stem);
@@ -121,9 +120,9 @@ impl MembersFile {
             layout: self.layout.unwrap_or(default.layout),
             rubric: self.rubric.unwrap_or(default.rubric),
             analysis_tokens: self.analysis_tokens.unwrap_or(default.analysis_tokens),
-            leads: self.members.all().map(|seat| {
-                let own = match seat {
-                    MemberEntry::Described(seat) => seat.reward_token.as_ref(),
+            leads: self.members.all().map(|entry| {
+                let own = match entry {
+                    MemberEntry::Described(entry) => entry.reward_token.as_ref(),
                     MemberEntry::Folder(_) => None,
                 };
                 own.or(self.reward_token.as_ref())
@@ -134,15 +133,15 @@ impl MembersFile {
         }
     }
 
-    /// The four checkpoints, in order.
+    /// Returns the four checkpoints in the order of [`MEMBERS`], and downloads missing ones.
     pub(crate) fn sources(
         &self,
         path: &Path,
         downloads: &mut Downloads,
     ) -> Result<Vec<CheckpointSource>> {
         let base = path.parent().unwrap_or(Path::new(""));
-        let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, seat)| {
-            let source = self.source(seat, base, downloads);
+        let sources = MEMBERS.iter().zip(self.members.all()).map(|(name, entry)| {
+            let source = self.source(entry, base, downloads);
             source.with_context(|| format!("{}: members.{name}", path.display()))
         });
         sources.collect()
@@ -150,32 +149,32 @@ impl MembersFile {
 
     fn source(
         &self,
-        seat: &MemberEntry,
+        entry: &MemberEntry,
         base: &Path,
         downloads: &mut Downloads,
     ) -> Result<CheckpointSource> {
-        let Some(folder) = place(seat.folder(), base, &FileFilter::Panel, downloads)? else {
+        let Some(folder) = place(entry.folder(), base, &FileFilter::Panel, downloads)? else {
             bail!(
-                "there is no folder and no .gguf file {}\n\
-                 hint: names are relative to the file that names them; owner/name is an id on the hub",
-                base.join(seat.folder()).display()
+                "no folder and no .gguf file {}\n\
+                 hint: use a path relative to the members file, or a hub id owner/name",
+                base.join(entry.folder()).display()
             )
         };
-        let described = match seat {
+        let described = match entry {
             MemberEntry::Folder(_) => None,
-            MemberEntry::Described(seat) => Some(seat),
+            MemberEntry::Described(entry) => Some(entry),
         };
-        let tower = described.and_then(|seat| seat.vision_tower.as_ref());
+        let tower = described.and_then(|entry| entry.vision_tower.as_ref());
         let tower = match tower.or(self.vision_tower.as_ref()) {
-            // What is not there is found to be missing where it is needed.
+            // A missing tower is reported later, if a member needs it.
             Some(tower) => {
                 place(tower, base, &FileFilter::Encoder, downloads)?.or(Some(base.join(tower)))
             }
             None => None,
         };
-        let dialogue = described.and_then(|seat| seat.dialogue.as_ref());
+        let dialogue = described.and_then(|entry| entry.dialogue.as_ref());
         Ok(CheckpointSource {
-            text_only: described.is_some_and(|seat| seat.text_only),
+            text_only: described.is_some_and(|entry| entry.text_only),
             dialogue: dialogue.or(self.dialogue.as_ref()).cloned(),
             vision_tower: tower,
             ignore_config: self.ignore_config.clone(),
@@ -184,7 +183,7 @@ impl MembersFile {
     }
 }
 
-/// What a name means: a folder or GGUF file beside the file that names it, else a folder from the hub.
+/// Resolves a name: a folder or GGUF file relative to `base`, otherwise a folder from the hub.
 fn place(
     name: &Path,
     base: &Path,
@@ -197,14 +196,14 @@ fn place(
     }
     let id = name.to_string_lossy();
     let found = downloads.folder(&id, filter);
-    found.with_context(|| format!("{id}: cannot be had"))
+    found.with_context(|| format!("{id}: download failed"))
 }
 
 impl MemberEntry {
     fn folder(&self) -> &Path {
         match self {
             Self::Folder(folder) => folder,
-            Self::Described(seat) => &seat.folder,
+            Self::Described(entry) => &entry.folder,
         }
     }
 }

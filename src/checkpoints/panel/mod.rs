@@ -1,4 +1,4 @@
-//! The files of a panel: `panel.toml`, the members file, and what a panel is made of.
+//! Files of a panel: `panel.toml`, the members file, and the definition read from them.
 
 pub mod definition;
 pub mod files;

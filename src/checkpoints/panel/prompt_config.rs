@@ -2,18 +2,18 @@
 
 use acem3_experts::prompt::{Detail, Layout};
 
-/// How the members are asked.
+/// Prompt configuration of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PromptConfig {
     /// The panel's name in tables and records.
     pub name: String,
     /// The prompt layout.
     pub layout: Layout,
-    /// How much of the rubric prompts spell out.
+    /// Level of detail of the rubric in prompts.
     pub rubric: Detail,
-    /// Most tokens of one analysis.
+    /// Token budget of one analysis.
     pub analysis_tokens: usize,
-    /// What the text of each member begins with: reward tokens, or nothing.
+    /// Prefix of the text of each member: a reward token, or nothing.
     pub leads: [String; 4],
 }
 

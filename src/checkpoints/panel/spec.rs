@@ -1,4 +1,4 @@
-//! The file that makes a folder a panel: `panel.toml`.
+//! The specification of a panel: `panel.toml`.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -9,36 +9,36 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-/// The name of the file.
+/// Name of the specification file.
 pub const PANEL_FILE: &str = "panel.toml";
-/// The name of the tokenizer's file.
+/// Name of the tokenizer file.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
 
-/// What a panel is made of and how it was trained to be asked.
+/// Content of `panel.toml`: model, weight files and prompt configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PanelSpec {
-    /// The version of this file's form.
+    /// Schema version of the file.
     pub schema: u32,
     /// The panel's name in tables and records.
     pub name: String,
-    /// The prompt layout it was trained with.
+    /// The prompt layout that it was trained with.
     pub layout: Layout,
-    /// How much of the rubric its prompts spell out.
+    /// Level of detail of the rubric in prompts.
     pub rubric: Detail,
-    /// Most tokens of one analysis.
+    /// Token budget of one analysis.
     pub analysis_tokens: usize,
-    /// What the texts of members begin with that were trained with reward tokens, by their names.
+    /// Reward tokens by member name, for members that were trained with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reward_tokens: BTreeMap<String, String>,
-    /// How members are spoken to; as their prompts stand where nothing is said.
+    /// Chat template of the members (default: none).
     #[serde(default, skip_serializing_if = "Dialogue::is_plain")]
     pub dialogue: Dialogue,
-    /// How images are prepared.
+    /// Image preprocessing.
     pub processor: ImageProcessor,
-    /// The shape of its members.
+    /// Configuration of each member.
     pub model: ModelConfig,
-    /// The weight files of each member, which together are its whole checkpoint.
+    /// Weight files of each member; together they contain all its tensors.
     pub members: MemberFiles,
 }
 
@@ -57,7 +57,7 @@ pub struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// The four, in the order of an engine's heads, with their names.
+    /// Returns the names and files of the four members, in the order of an engine's heads.
     pub fn all(&self) -> [(&'static str, &[String]); 4] {
         [
             ("expression", &self.expression),
@@ -69,7 +69,7 @@ impl MemberFiles {
 }
 
 impl From<[Vec<String>; 4]> for MemberFiles {
-    /// The four in the order of [`MemberFiles::all`].
+    /// Converts four lists in the order of [`MemberFiles::all`].
     fn from(files: [Vec<String>; 4]) -> Self {
         let [expression, medical_knowledge, patient_relevance, conclusion] = files;
         Self {
@@ -82,10 +82,10 @@ impl From<[Vec<String>; 4]> for MemberFiles {
 }
 
 impl PanelSpec {
-    /// The version this program writes.
+    /// The schema version that acem3 writes.
     pub const SCHEMA: u32 = 1;
 
-    /// What the text of each member begins with, in the order of [`MemberFiles::all`].
+    /// Returns the reward token of each member in the order of [`MemberFiles::all`]; empty for none.
     pub fn leads(&self) -> [String; 4] {
         let lead = |(name, _)| self.reward_tokens.get(name).cloned().unwrap_or_default();
         self.members.all().map(lead)
@@ -93,7 +93,7 @@ impl PanelSpec {
 
     /// Reads and checks a specification.
     pub fn parse(text: &str) -> Result<Self> {
-        let spec: Self = toml::from_str(text).context("it is not a panel's file")?;
+        let spec: Self = toml::from_str(text).context("not a panel specification")?;
         if spec.schema != Self::SCHEMA {
             bail!("schema is {}, expected {}", spec.schema, Self::SCHEMA);
         }
@@ -105,13 +105,13 @@ impl PanelSpec {
                 .components()
                 .eq([Component::Normal(name.as_ref())]);
             if !plain {
-                bail!("members: `{name}` is not the name of a file in the panel's folder");
+                bail!("members: `{name}`, expected the name of a file in the panel's folder");
             }
         }
         let members = spec.members.all();
         let known = |name: &String| members.iter().any(|(member, _)| member == name);
         if let Some(name) = spec.reward_tokens.keys().find(|name| !known(name)) {
-            bail!("reward_tokens: no member is called {name:?}");
+            bail!("reward_tokens: unknown member {name:?}");
         }
         if spec.analysis_tokens == 0 {
             bail!("analysis_tokens is 0, expected at least 1");

@@ -1,4 +1,4 @@
-//! What a `config.json` describes: a decoder, with eyes or without, and how its tensors are named.
+//! Parser of `config.json`: the decoder, an optional vision tower, and the layout of tensor names.
 
 use super::vision_part::VisionPart;
 use acem3_experts::decoder::DecoderConfig;
@@ -17,18 +17,18 @@ use crate::checkpoints::published::tensor_names::CheckpointLayout;
 pub(super) struct CheckpointConfig {
     /// Its `model_type`.
     pub kind: String,
-    /// How its tensors are named.
+    /// Layout of the tensor names.
     pub layout: CheckpointLayout,
-    /// Its decoder.
+    /// Decoder configuration.
     pub decoder: DecoderConfig,
-    /// Its eyes, where it has any.
+    /// Vision configuration; `None` for a text-only model.
     pub eyes: Option<VisionPart>,
-    /// The name of the dialogue that models of its kind are spoken to in.
+    /// Default chat template of the model type.
     pub dialogue: &'static str,
 }
 
 impl CheckpointConfig {
-    /// Reads a configuration. `ignored`: fields that are known to change nothing.
+    /// Parses a configuration. `ignored`: unknown fields that do not affect the computation.
     pub(super) fn parse(map: Map<String, Value>, ignored: &[String]) -> Result<Self> {
         let mut fields = ConfigFields::new("", map);
         fields.only("quantization_config", Value::Null)?;
@@ -36,12 +36,12 @@ impl CheckpointConfig {
         match kind.as_str() {
             "llava_llama" => Self::original(kind, fields, DecoderFamily::Llama, ignored),
             "llava_mistral" => Self::original(kind, fields, DecoderFamily::Mistral, ignored),
-            // LLaVA before 1.1, and what was trained with its code.
+            // LLaVA before 1.1, and models trained with its code.
             "llava" if !fields.has("text_config") => {
                 Self::original(kind, fields, DecoderFamily::Llama, ignored)
             }
             "llava" | "llava_next" => Self::hub(kind, fields, ignored),
-            // A plain model that LLaVA's code was trained on keeps its type and has a projector.
+            // A language model trained with LLaVA's code keeps its type and has a projector.
             other if fields.has("mm_vision_tower") => {
                 let family = DecoderFamily::of(other)?;
                 Self::original(kind, fields, family, ignored)
@@ -61,7 +61,8 @@ impl CheckpointConfig {
         }
     }
 
-    /// LLaVA's own code (`llava_arch.py`): a language model's configuration with `mm_` fields.
+    /// Parses the layout of LLaVA's own code (`llava_arch.py`): a language model's configuration with
+    /// `mm_` fields.
     fn original(
         kind: String,
         mut fields: ConfigFields,
@@ -85,16 +86,12 @@ impl CheckpointConfig {
         let select_feature = fields.or("mm_vision_select_feature", "patch".to_owned())?;
         if aspect.pinpoints.is_some() && select_feature != "patch" {
             bail!(
-                "mm_vision_select_feature is `{select_feature}`, expected patch where images are seen in tiles"
+                "mm_vision_select_feature is `{select_feature}`, expected patch for images in tiles"
             );
         }
         let eyes = VisionPart {
             network: None,
-            tower: Some(
-                tower
-                    .or(older)
-                    .context("mm_vision_tower is missing, and with it the eyes")?,
-            ),
+            tower: Some(tower.or(older).context("mm_vision_tower is missing")?),
             selection: selection(fields.or("mm_vision_select_layer", -2)?, &select_feature)?,
             projector,
             hidden_size: decoder.hidden_size,
@@ -111,14 +108,17 @@ impl CheckpointConfig {
         })
     }
 
-    /// The hub's `llava` (`configuration_llava.py`) and `llava_next`: a configuration for each part.
+    /// Parses the transformers layouts `llava` (`configuration_llava.py`) and `llava_next`: one nested
+    /// configuration per part.
     fn hub(kind: String, mut fields: ConfigFields, ignored: &[String]) -> Result<Self> {
-        let mut text = fields.object("text_config")?.context("no text_config")?;
+        let mut text = fields
+            .object("text_config")?
+            .context("text_config is missing")?;
         let model_type: String = text.or("model_type", "llama".to_owned())?;
         let family = DecoderFamily::of(&model_type).context("text_config")?;
-        // The outer switch is that of the whole model (`tie_word_embeddings` of its own class).
+        // The outer `tie_word_embeddings` applies to the complete model and takes precedence.
         let tied: Option<bool> = fields.take("tie_word_embeddings")?;
-        // What the outer part says counts where the inner part says nothing.
+        // The outer `vocab_size` is the default of the inner one.
         let vocab: Option<usize> = fields.take("vocab_size")?;
         let sized = text.has("vocab_size");
         let mut decoder = decoder(&mut text, family).context("text_config")?;
@@ -141,7 +141,7 @@ impl CheckpointConfig {
 }
 
 impl VisionPart {
-    /// The eyes of the hub's `llava`, or, `tiled`, of its `llava_next`.
+    /// Reads the vision part of `llava`, or of `llava_next` if `tiled`.
     fn of_parts(
         fields: &mut ConfigFields,
         hidden_size: usize,
@@ -149,16 +149,16 @@ impl VisionPart {
         ignored: &[String],
     ) -> Result<Self> {
         let part: Option<Value> = fields.take("vision_config")?;
-        let network = vision::part(part.context("no vision_config")?, ignored)?;
+        let network = vision::part(part.context("vision_config is missing")?, ignored)?;
         let strategy: String = fields.or("vision_feature_select_strategy", "default".to_owned())?;
         let class = network.config.form.class_token;
         let select_feature = match strategy.as_str() {
-            // The reference would leave out a patch.
+            // The reference would drop a patch.
             "default" if !class => bail!(
-                "vision_feature_select_strategy is `default`, expected full: its vision tower has no \
-                 class token to leave out"
+                "vision_feature_select_strategy is `default`, expected full: the vision tower has no \
+                 class token to drop"
             ),
-            // A class token has no place in a row of patches.
+            // Rows of patches cannot contain a class token.
             "full" if class && tiled => bail!(
                 "vision_feature_select_strategy is `full`, expected default with a class token"
             ),
@@ -191,7 +191,7 @@ impl VisionPart {
     }
 }
 
-/// How LLaVA's own code shows an oblong image to its tower (`process_images` in its `mm_utils.py`).
+/// Treatment of non-square images in LLaVA's own code (`process_images` in its `mm_utils.py`).
 struct AspectRatioMode {
     pad: bool,
     pinpoints: Option<Vec<[usize; 2]>>,
@@ -209,8 +209,8 @@ impl AspectRatioMode {
                 let merge: String = fields.or("mm_patch_merge_type", "flat".to_owned())?;
                 if merge != "spatial_unpad" {
                     bail!(
-                        "mm_patch_merge_type is `{merge}`, only spatial_unpad is supported where \
-                         image_aspect_ratio is anyres"
+                        "mm_patch_merge_type is `{merge}`, expected spatial_unpad for \
+                         image_aspect_ratio anyres"
                     );
                 }
                 Some(pinpoints(fields.need("image_grid_pinpoints")?)?)
@@ -226,8 +226,8 @@ impl AspectRatioMode {
     }
 }
 
-/// Heights and widths. LLaVA's own code has widths and heights, as a list or written down as Python
-/// writes one.
+/// Parses candidate resolutions to (height, width). LLaVA's own code stores (width, height), as a JSON
+/// list or as a string with a Python list of tuples.
 fn pinpoints(said: Value) -> Result<Vec<[usize; 2]>> {
     let shown = said.to_string();
     let list = match said {

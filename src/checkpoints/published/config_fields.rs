@@ -1,12 +1,12 @@
-//! The fields of a configuration, each taken once: what is left over is known to change nothing, or
-//! is an error.
+//! Fields of a configuration, each consumed once. An unconsumed field is an error unless it is known
+//! not to affect the computation.
 
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Fields that say how a model was trained, saved or sampled from, not what it computes
-/// (transformers' `configuration_utils.py` and its models' configurations, LLaVA's `train.py`).
+/// Fields about training, storage or sampling, which do not affect the computation (transformers'
+/// `configuration_utils.py` and its models' configurations, LLaVA's `train.py`).
 const HARMLESS: [&str; 88] = [
     "_attn_implementation",
     "_attn_implementation_autoset",
@@ -98,14 +98,14 @@ const HARMLESS: [&str; 88] = [
     "use_mm_proj",
 ];
 
-/// The fields of one object, and where it stands in the file.
+/// Unconsumed fields of an object, with the path of the object in the file.
 pub(crate) struct ConfigFields {
     place: String,
     left: Map<String, Value>,
 }
 
 impl ConfigFields {
-    /// The fields of an object at a place such as `text_config.`, or at the top.
+    /// Wraps an object at a path such as `text_config.`; empty for the root.
     pub(crate) fn new(place: &str, left: Map<String, Value>) -> Self {
         Self {
             place: place.to_owned(),
@@ -113,7 +113,7 @@ impl ConfigFields {
         }
     }
 
-    /// Takes a field. One that is absent or null is `None`.
+    /// Consumes a field. Returns `None` if it is absent or null.
     pub(crate) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
         match self.left.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -127,29 +127,29 @@ impl ConfigFields {
         }
     }
 
-    /// Takes a field that has a default.
+    /// Consumes a field with a default.
     pub(crate) fn or<T: DeserializeOwned>(&mut self, name: &str, default: T) -> Result<T> {
         Ok(self.take(name)?.unwrap_or(default))
     }
 
-    /// Takes a field that has to be there.
+    /// Consumes a required field.
     pub(crate) fn need<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
         let value = self.take(name)?;
         value.with_context(|| format!("{}{name} is missing", self.place))
     }
 
-    /// Whether a field is there, null or not.
+    /// Returns true if a field exists, null included.
     pub(super) fn has(&self, name: &str) -> bool {
         self.left.contains_key(name)
     }
 
-    /// Takes an object.
+    /// Consumes an object.
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>> {
         let map = self.take::<Map<String, Value>>(name)?;
         Ok(map.map(|map| Self::new(&format!("{}{name}.", self.place), map)))
     }
 
-    /// Takes a field that may only have this value, or be absent.
+    /// Consumes a field. Returns an error if it has another value than `value`.
     pub(crate) fn only(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         match self.left.remove(name) {
@@ -157,25 +157,25 @@ impl ConfigFields {
             Some(got) if got == value => Ok(()),
             Some(got) => bail!(
                 "{}{name} is {got}, only {value} is supported\n\
-                 hint: this checkpoint computes something that this program does not",
+                 hint: use a checkpoint without this feature",
                 self.place
             ),
         }
     }
 
-    /// An error when anything is left that might change what is computed.
+    /// Returns an error if an unknown field is left that may affect the computation.
     pub(super) fn finish(self, ignored: &[String]) -> Result<()> {
         match self.unknown(ignored) {
             Some(unknown) => bail!(
                 "{unknown}\n\
-                 hint: if it changes nothing that is computed, list it under ignore_config in \
-                 a panel's file"
+                 hint: if the field does not affect the computation, list it under ignore_config in \
+                 a members file"
             ),
             None => Ok(()),
         }
     }
 
-    /// What is said of the first field left that might change what is computed.
+    /// Describes the first unknown field that may affect the computation.
     pub(crate) fn unknown(&self, ignored: &[String]) -> Option<String> {
         let unknown = |(name, value): &(&String, &Value)| {
             !value.is_null()
@@ -184,10 +184,7 @@ impl ConfigFields {
         };
         let (name, value) = self.left.iter().find(unknown)?;
         let shown: String = value.to_string().chars().take(60).collect();
-        Some(format!(
-            "{}{name} is {shown}, and this program does not know what it means",
-            self.place
-        ))
+        Some(format!("{}{name} is {shown}, unknown field", self.place))
     }
 }
 
@@ -196,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_an_error_unless_it_is_ignored() {
+    fn unknown_field_is_error_unless_ignored() {
         assert!(HARMLESS.is_sorted());
         let map = serde_json::json!({"use_cache": true, "logit_softcap": 30.0, "other": null});
         let fields = || ConfigFields::new("", map.as_object().cloned().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A language model's part of a configuration, with the defaults of its kind
+//! Decoder part of a configuration, with the defaults of its family
 //! (transformers' `configuration_llama.py`, `configuration_mistral.py`, `configuration_qwen2.py`).
 
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 
 use crate::checkpoints::published::config_fields::ConfigFields;
 
-/// Sizes beyond those of any model, so that products of two of them can be computed.
+/// Upper bounds of sizes, larger than in any model. The product of two sizes cannot overflow.
 const LARGEST: usize = 1 << 24;
 const DEEPEST: usize = 4096;
 
-/// The kinds of decoder.
+/// Decoder family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DecoderFamily {
-    /// Llama, Vicuna and what grew out of them.
+    /// Llama, Vicuna and derived models.
     Llama,
     /// Mistral.
     Mistral,
@@ -22,20 +22,20 @@ pub(super) enum DecoderFamily {
 }
 
 impl DecoderFamily {
-    /// The family of a `model_type`.
+    /// Returns the family of a `model_type`.
     pub(super) fn of(model_type: &str) -> Result<Self> {
         match model_type {
             "llama" => Ok(Self::Llama),
             "mistral" => Ok(Self::Mistral),
             "qwen2" => Ok(Self::Qwen2),
             other => bail!(
-                "model_type is `{other}`, which is not supported\n\
-                 hint: llama, mistral, qwen2, llava, llava_next, llava_llama and llava_mistral are"
+                "model_type `{other}` is not supported\n\
+                 hint: use llama, mistral, qwen2, llava, llava_next, llava_llama or llava_mistral"
             ),
         }
     }
 
-    /// How a model of this family that sees is usually spoken to.
+    /// Returns the default chat template of multimodal models of this family.
     pub(super) fn dialogue(self) -> &'static str {
         match self {
             Self::Llama => "vicuna",
@@ -45,7 +45,7 @@ impl DecoderFamily {
     }
 }
 
-/// The decoder that the fields describe. What is left of them is for the caller.
+/// Reads the decoder configuration. The caller checks the unconsumed fields.
 pub(super) fn decoder(fields: &mut ConfigFields, family: DecoderFamily) -> Result<DecoderConfig> {
     let mistral = family == DecoderFamily::Mistral;
     let qwen2 = family == DecoderFamily::Qwen2;
@@ -100,7 +100,7 @@ pub(super) fn decoder(fields: &mut ConfigFields, family: DecoderFamily) -> Resul
         ("num_hidden_layers", config.num_hidden_layers, DEEPEST),
     ] {
         if value > most {
-            bail!("{name} is {value}, more than {most}");
+            bail!("{name} is {value}, expected at most {most}");
         }
     }
     if let Err(problem) = config.check() {
@@ -109,7 +109,7 @@ pub(super) fn decoder(fields: &mut ConfigFields, family: DecoderFamily) -> Resul
     Ok(config)
 }
 
-/// The window of Mistral, or of Qwen2's upper layers where it is switched on.
+/// Returns the sliding window and the first layer that uses it.
 fn window(
     fields: &mut ConfigFields,
     family: DecoderFamily,
@@ -121,7 +121,7 @@ fn window(
             (fields.take("sliding_window")?, 0)
         }
         DecoderFamily::Mistral => {
-            // Absent means 4096, null means none.
+            // Absent means 4096, null means no window.
             let absent = !fields.has("sliding_window");
             let window = fields.take("sliding_window")?;
             (window.or(absent.then_some(4096)), 0)
@@ -134,7 +134,7 @@ fn window(
         }
     };
     if family == DecoderFamily::Llama && window.is_some() {
-        bail!("sliding_window is set, which models of type llama do not heed");
+        bail!("sliding_window is set, but models of type llama do not support it");
     }
     if let Some(types) = fields.take::<Vec<String>>("layer_types")? {
         let slides = |i: usize| window.is_some() && i >= from;
@@ -147,14 +147,14 @@ fn window(
         };
         let implied: Vec<&str> = (0..layers.min(types.len() + 1)).map(name).collect();
         if types != implied {
-            bail!("layer_types {types:?} do not follow from the sliding window of {window:?}");
+            bail!("layer_types {types:?} do not match the sliding window {window:?}");
         }
     }
     Ok((window, from))
 }
 
-/// Base and scaling of the rotary angles: `rope_theta` and `rope_scaling`, or both in
-/// `rope_parameters` as transformers 5 writes them.
+/// Reads base and scaling of the rotary embedding: `rope_theta` and `rope_scaling`, or both in
+/// `rope_parameters` (transformers 5).
 fn rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
     let outer: Option<f64> = fields.take("rope_theta")?;
     let scaling = match fields.object("rope_parameters")? {
@@ -184,8 +184,8 @@ fn rope(fields: &mut ConfigFields) -> Result<(f64, Option<RopeScaling>)> {
             original_max_position_embeddings: scaling.need("original_max_position_embeddings")?,
         }),
         other => bail!(
-            "rope_scaling is of type `{other}`, which is not supported\n\
-             hint: default, linear and llama3 are"
+            "rope_scaling of type `{other}` is not supported\n\
+             hint: use a checkpoint with type default, linear or llama3"
         ),
     };
     scaling.finish(&[])?;

@@ -1,6 +1,6 @@
-//! Checkpoints as they are published: `config.json`, weights and tokenizer in a folder.
+//! Published checkpoints: a folder with `config.json`, weights and tokenizer, or a GGUF file.
 //!
-//! Names and settings of the different layouts are turned here into those that the crates know.
+//! This module translates the tensor names and settings of each layout into those of the crates.
 
 mod config;
 pub(crate) mod config_fields;
@@ -50,8 +50,8 @@ impl CheckpointSource {
         let known = tokenizer.text.vocabulary();
         if known > published.decoder.vocab_size {
             bail!(
-                "{}: it has {known} tokens, the vocab_size of {file} is {}\n\
-                 hint: the tokenizer belongs to another checkpoint",
+                "{}: {known} tokens, more than the vocab_size of {file}, {}\n\
+                 hint: use the tokenizer of this checkpoint",
                 tokenizer.file,
                 published.decoder.vocab_size
             );
@@ -89,8 +89,9 @@ impl CheckpointSource {
     }
 }
 
-/// The weights of a published checkpoint that is no panel's, whole: each tensor under the name that
-/// `rename` gives it, left out where it gives none. `name` is what messages call it.
+/// Reads the weights of a published checkpoint outside a panel.
+///
+/// `rename` maps the name of each tensor; `None` omits it. `name`: the checkpoint's name in messages.
 pub(crate) fn checkpoint(
     folder: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! Which files of a folder hold its weights.
+//! Weight files of a checkpoint folder: one file, or shards with an index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -9,15 +9,13 @@ use super::config_json::json;
 use crate::checkpoints::store::tensor_store::StoredTensor;
 use crate::checkpoints::store::weight_files::{WeightFiles, is_buffer};
 
-/// The forms in which weights lie, the first that is there being read: an index of several files,
-/// or one file.
+/// Weight layouts in order of preference: the index of several shards, or one file.
 const FORMS: [(&str, &str); 2] = [
     ("model.safetensors.index.json", "model.safetensors"),
     ("pytorch_model.bin.index.json", "pytorch_model.bin"),
 ];
 
-/// All tensors of a folder by the names they have there. The hash of each file is added to
-/// `files`.
+/// Reads all tensors of a folder under their original names. Adds the hash of each file to `files`.
 pub(super) fn read(
     folder: &Path,
     library: &mut WeightFiles,
@@ -41,25 +39,25 @@ pub(super) fn read(
         }
     }
     bail!(
-        "{}: it holds no model.safetensors and no pytorch_model.bin, whole or with an index\n\
-         hint: fetch the weights of the checkpoint too",
+        "{}: no weights, expected model.safetensors or pytorch_model.bin, or the index of one\n\
+         hint: download the weights of the checkpoint too",
         folder.display()
     )
 }
 
-/// The file of each tensor.
+/// Reads the file name of each tensor from an index.
 fn index_of(path: &Path) -> Result<BTreeMap<String, String>> {
     let mut map = json(path)?;
-    let places = map.remove("weight_map").context("no weight_map")?;
+    let places = map.remove("weight_map").context("weight_map is missing")?;
     let places: BTreeMap<String, String> =
-        serde_json::from_value(places).context("weight_map names no files")?;
+        serde_json::from_value(places).context("weight_map does not map tensors to files")?;
     for file in places.values() {
         let mut parts = Path::new(file).components();
         if !matches!(
             (parts.next(), parts.next()),
             (Some(Component::Normal(_)), None)
         ) {
-            bail!("`{file}` is not the name of a file in the folder");
+            bail!("`{file}`, expected the name of a file in the folder");
         }
     }
     Ok(places)
@@ -75,8 +73,8 @@ fn sharded(
     let shards: BTreeSet<&String> = placed.values().collect();
     if let Some(absent) = shards.iter().find(|file| !folder.join(file).is_file()) {
         bail!(
-            "{}: it names `{absent}`, which is not there\n\
-             hint: fetch the file; the checkpoint has {} files of weights",
+            "{}: missing file `{absent}`\n\
+             hint: download it; the checkpoint has {} weight files",
             folder.join(index).display(),
             shards.len()
         );
@@ -89,7 +87,7 @@ fn sharded(
         for (name, stored) in &opened.1 {
             if placed.get(name) != Some(file) {
                 bail!(
-                    "{}: tensor `{name}` is not in it by {index}",
+                    "{}: unexpected tensor `{name}`, not listed in {index} for this file",
                     path.display()
                 );
             }
@@ -100,7 +98,7 @@ fn sharded(
     let lacks = |(name, _): &(&String, _)| !found.contains(name) && !is_buffer(name);
     if let Some((name, file)) = placed.iter().find(lacks) {
         bail!(
-            "{}: there is no tensor `{name}` in it, where {index} has it",
+            "{}: missing tensor `{name}`, listed in {index}",
             folder.join(file).display()
         );
     }

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 
 use super::config_json::is_gguf;
 
-/// A checkpoint's folder, and what a panel's file says of it.
+/// Path of a checkpoint, with the settings of the members file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointSource {
     /// The folder, or the GGUF file.
     pub folder: PathBuf,
-    /// Leave its eyes aside.
+    /// Whether to ignore its vision tower.
     pub text_only: bool,
-    /// How it is spoken to, where not as its kind is.
+    /// Chat template, if not the default of the model type.
     pub dialogue: Option<String>,
-    /// The folder of its vision tower, where it does not bring one.
+    /// The folder of its vision tower, if the checkpoint does not include one.
     pub vision_tower: Option<PathBuf>,
-    /// Fields of its configuration that are known to change nothing.
+    /// Configuration fields to ignore.
     pub ignore_config: Vec<String>,
 }
 
 impl CheckpointSource {
-    /// A folder of which nothing is said.
+    /// A checkpoint with default settings.
     pub(crate) fn plain(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -31,7 +31,7 @@ impl CheckpointSource {
         }
     }
 
-    /// Whether it is one GGUF file.
+    /// Whether the checkpoint is a GGUF file.
     pub(crate) fn is_gguf(&self) -> bool {
         is_gguf(&self.folder) && self.folder.is_file()
     }

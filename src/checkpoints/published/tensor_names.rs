@@ -1,4 +1,4 @@
-//! The names that tensors have in published checkpoints, and those that the crates load.
+//! Mapping of tensor names in published checkpoints to the names that the crates load.
 
 use acem3_vision::Renaming;
 use acem3_vision::published::Place;
@@ -6,29 +6,28 @@ use anyhow::{Result, bail};
 
 use crate::checkpoints::store::weight_files::Checkpoint;
 
-/// Before the names of the tower's tensors.
+/// Prefix of the vision tower's tensors.
 pub(super) const TOWER: &str = "model.vision_tower.vision_model.";
 const PROJECTOR: &str = "model.mm_projector.";
-/// The token that ends a row of patches where an image is seen in tiles.
+/// The token that ends a row of patches, for images in tiles.
 const NEWLINE: &str = "model.image_newline";
 const EMBEDDING: &str = "model.embed_tokens.weight";
 const OUTPUT: &str = "lm_head.weight";
 
-/// How tensors are named.
+/// Layout of tensor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CheckpointLayout {
-    /// A language model of transformers.
+    /// A text-only model in transformers.
     Plain,
-    /// LLaVA's own code: the language model's names, with the projector and often the tower beside.
+    /// LLaVA's own code: the language model's names, plus the projector and often the vision tower.
     Original,
-    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, of all
-    /// versions so far.
+    /// transformers' `LlavaForConditionalGeneration` and `LlavaNextForConditionalGeneration`, all versions.
     Hub,
 }
 
 impl CheckpointLayout {
-    /// The crates' name of a tensor. One that no layer knows keeps its name, so that it is found to
-    /// be of no use; `None` for the eyes of a member that shall not see.
+    /// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as unused.
+    /// Returns `None` for vision tensors if `text_only`.
     pub(super) fn rename(self, name: &str, text_only: bool) -> Option<String> {
         let ours = match self {
             Self::Plain => name.to_owned(),
@@ -47,8 +46,8 @@ fn original(name: &str) -> String {
     tower.map_or_else(|| name.to_owned(), in_tower)
 }
 
-/// Before transformers 4.52 the parts stood at the top and the language model was a whole one;
-/// since then they stand under `model.`, and in checkpoints under either.
+/// Maps a name of the transformers layouts. Before version 4.52 the parts have no prefix; since then
+/// they are under `model.`. Checkpoints use either.
 fn hub(name: &str) -> String {
     let inner = name.strip_prefix("model.").unwrap_or(name);
     if let Some(rest) = inner.strip_prefix("vision_tower.") {
@@ -76,8 +75,8 @@ fn in_tower(rest: &str) -> String {
     format!("{TOWER}{rest}")
 }
 
-/// The crates' name of a tensor of a tower that is published on its own, a whole CLIP or its vision
-/// part; `None` for what no feature needs. One that no layer knows keeps its name.
+/// Maps the name of a tensor of a separately published tower (complete CLIP or vision part). Returns
+/// `None` for tensors that no feature needs. An unknown tensor keeps its name.
 pub(super) fn tower_name(renaming: &Renaming, name: &str) -> Option<String> {
     match renaming.place(name) {
         Place::Encoder(ours) => Some(format!("{TOWER}{ours}")),
@@ -86,10 +85,10 @@ pub(super) fn tower_name(renaming: &Renaming, name: &str) -> Option<String> {
     }
 }
 
-/// Forgets the parts of a checkpoint's own tower that no feature needs, such as a pooling head.
+/// Removes the tensors of a checkpoint's own tower that no feature needs, such as a pooling head.
 pub(super) fn drop_unused(weights: &mut Checkpoint, layout: acem3_vision::Layout) {
     let names = weights.tensors.keys().map(String::as_str);
-    // Without a patch embedding there is nothing to see with, which is found when the tower is loaded.
+    // A missing patch embedding is reported when the tower is loaded.
     let own = names.filter(|name| name.starts_with(TOWER));
     if let Ok(renaming) = Renaming::find(layout, own) {
         weights
@@ -98,7 +97,10 @@ pub(super) fn drop_unused(weights: &mut Checkpoint, layout: acem3_vision::Layout
     }
 }
 
-/// A tied output layer that was saved all the same says nothing new, or the configuration is wrong.
+/// Removes the output layer if it is tied.
+///
+/// # Errors
+/// If a stored output layer differs from the embedding.
 pub(super) fn drop_tied(weights: &mut Checkpoint, tied: bool) -> Result<()> {
     if !tied {
         return Ok(());
@@ -109,7 +111,7 @@ pub(super) fn drop_tied(weights: &mut Checkpoint, tied: bool) -> Result<()> {
     let embedding = weights.tensors.get(EMBEDDING);
     if embedding.is_none_or(|embedding| embedding.identity != output.identity) {
         bail!(
-            "{}: tensor `{OUTPUT}` differs from the embedding, though the configuration says \
+            "{}: tensor `{OUTPUT}` differs from the embedding, but the configuration sets \
              tie_word_embeddings",
             output.file
         );
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_and_new_names_are_the_same_to_us() {
+    fn old_and_new_names_map_to_the_same_tensor() {
         let pairs = [
             (
                 "language_model.model.layers.0.mlp.up_proj.weight",

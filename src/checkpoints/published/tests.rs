@@ -1,5 +1,5 @@
-//! Published checkpoints against the reference implementations: `assets/golden/make_checkpoints.py`
-//! says how they and the expected values were made.
+//! Tests of published checkpoints against the reference implementations. The script
+//! `assets/golden/make_checkpoints.py` generates the checkpoints and the expected values.
 
 mod bf16_training;
 mod devices;
@@ -26,7 +26,7 @@ use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::WeightFiles;
 use crate::support::device::Placement;
 
-/// What stands before the image and after it in the reference's prompt.
+/// Text before the image in the reference prompt, and after it (`REST`).
 const OPEN: &str =
     "A chat between a curious human and an artificial intelligence assistant. USER: ";
 const REST: &str = "\nIs there a mass, and how large is it? ASSISTANT:";
@@ -62,10 +62,10 @@ pub(super) fn numbers(tensor: &Tensor) -> Vec<u32> {
 
 pub(super) fn assert_near(got: &Tensor, want: &Tensor, what: &str) {
     let far = distance(got, want);
-    assert!(far <= 1e-4, "{what}: {far} of the largest magnitude");
+    assert!(far <= 1e-4, "{what}: relative difference {far}");
 }
 
-/// The largest difference, as a share of the largest magnitude.
+/// Returns the largest difference relative to the largest magnitude.
 fn distance(got: &Tensor, want: &Tensor) -> f32 {
     assert_eq!(got.dims(), want.dims());
     let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
@@ -76,7 +76,7 @@ fn distance(got: &Tensor, want: &Tensor) -> f32 {
     far.fold(0f32, f32::max)
 }
 
-/// Image tokens of pixels, and the decoder cut after its first layer.
+/// Returns the image tokens of pixels, and the decoder split after its first layer.
 fn looked(member: &Member, pixels: &Tensor) -> (Tensor, Trunk, Head) {
     let vb = member.weights.builder(pixels.device());
     let sight = member.sight.as_ref().unwrap();
@@ -89,7 +89,7 @@ fn looked(member: &Member, pixels: &Tensor) -> (Tensor, Trunk, Head) {
     (image.squeeze(0).unwrap(), trunk, head)
 }
 
-/// The logits of an embedded prompt, and the `count` likeliest tokens after it, through the caches.
+/// Returns the logits of an embedded prompt and `count` greedily decoded tokens, with KV caches.
 pub(super) fn greedy(
     (trunk, head): (&Trunk, &Head),
     prompt: Tensor,
@@ -112,9 +112,9 @@ pub(super) fn greedy(
     (first.unwrap(), written)
 }
 
-/// Both layouts of one model compute what transformers computes, from pixels to 32 tokens.
+/// Checks both layouts of a model against transformers, from pixels to 32 generated tokens.
 #[test]
-fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
+fn both_layouts_reproduce_reference_logits() {
     let expected = expected();
     for folder in ["llava", "llava-original"] {
         let member = member(folder);
@@ -139,9 +139,9 @@ fn a_prompt_with_an_image_gives_the_reference_s_logits_in_both_layouts() {
     }
 }
 
-/// Our preparation of the image, by the checkpoint's own settings, is the reference's.
+/// Checks image preprocessing with the settings of the checkpoint against the reference.
 #[test]
-fn the_checkpoint_s_processor_is_read_in_both_layouts() {
+fn both_layouts_reproduce_reference_preprocessing() {
     let bytes = std::fs::read(golden("vision/images/rgb.png")).unwrap();
     let image = decode(&bytes, &Limits::default()).unwrap();
     let want = &expected()["pixel_values"];
@@ -156,9 +156,9 @@ fn the_checkpoint_s_processor_is_read_in_both_layouts() {
     }
 }
 
-/// A prompt is tokenised as LLaVA does: each text around an image for itself, and once `<s>`.
+/// Checks tokenization as in LLaVA: each text around an image separately, with a single `<s>`.
 #[test]
-fn a_prompt_s_tokens_are_the_reference_s() {
+fn prompt_tokens_match_reference() {
     let expected = expected();
     for folder in ["llava", "llava-original"] {
         let tokenizer = &member(folder).tokenizer.text;
@@ -173,11 +173,11 @@ fn a_prompt_s_tokens_are_the_reference_s() {
 }
 
 #[test]
-fn awkward_strings_are_cut_as_sentencepiece_cuts_them() {
+fn unusual_texts_are_tokenized_like_sentencepiece() {
     let model = std::fs::read(golden("checkpoints/llava-original/tokenizer.model")).unwrap();
     let tokenizer = sentencepiece::convert(&model, true).unwrap();
     let mut plain = tokenizer.clone();
-    // Sentencepiece knows no control tokens in a text.
+    // `SentencePiece` does not recognize control tokens in text.
     plain.set_encode_special_tokens(true);
     let rows = std::fs::read(golden("checkpoints/pieces.json")).unwrap();
     let rows: Vec<Value> = serde_json::from_slice(&rows).unwrap();
@@ -187,7 +187,7 @@ fn awkward_strings_are_cut_as_sentencepiece_cuts_them() {
         let want: Vec<u32> = serde_json::from_value(row["ids"].clone()).unwrap();
         let got = plain.encode(text, false).unwrap().get_ids().to_vec();
         assert_eq!(got, want, "{text:?}");
-        // It writes a space with this letter, so that the letter itself comes back as a space.
+        // `SentencePiece` writes a space as U+2581, so U+2581 in the text decodes to a space.
         let back = text.replace('\u{2581}', " ");
         assert_eq!(plain.decode(&got, true).unwrap(), back, "{text:?}");
     }
@@ -195,9 +195,9 @@ fn awkward_strings_are_cut_as_sentencepiece_cuts_them() {
     assert_eq!(started[0], 1);
 }
 
-/// Quoted text never becomes a control token, and goes on where the text before it ended.
+/// Checks that quoted text never becomes a control token and joins the preceding text without a space.
 #[test]
-fn quoting_holds_with_a_converted_tokenizer() {
+fn converted_tokenizer_escapes_control_tokens() {
     let model = std::fs::read(golden("checkpoints/llava-original/tokenizer.model")).unwrap();
     let tokenizer = TextTokenizer::new(sentencepiece::convert(&model, true).unwrap());
     assert_eq!(tokenizer.start(), [1]);
@@ -221,7 +221,7 @@ fn parse(config: &Value) -> Result<CheckpointConfig, String> {
 }
 
 #[test]
-fn what_a_configuration_leaves_out_is_as_in_transformers() {
+fn config_defaults_match_transformers() {
     let llama = parse(&json!({"model_type": "llama"})).unwrap().decoder;
     assert_eq!((llama.hidden_size, llama.intermediate_size), (4096, 11008));
     assert_eq!(
@@ -245,7 +245,7 @@ fn what_a_configuration_leaves_out_is_as_in_transformers() {
 }
 
 #[test]
-fn both_forms_of_rope_scaling_are_read() {
+fn both_formats_of_rope_scaling_are_read() {
     let scaling = json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
         "high_freq_factor": 4.0, "original_max_position_embeddings": 8192});
     let old = json!({"model_type": "llama", "rope_theta": 500_000.0, "rope_scaling": scaling});
@@ -259,7 +259,7 @@ fn both_forms_of_rope_scaling_are_read() {
 }
 
 #[test]
-fn what_would_compute_something_else_is_refused() {
+fn unsupported_decoder_settings_are_rejected() {
     let cases = [
         (json!({"model_type": "gpt2"}), "`gpt2`"),
         (
@@ -293,15 +293,15 @@ fn what_would_compute_something_else_is_refused() {
         ),
         (json!({"model_type": "llama", "head_dim": 5}), "head size 5"),
     ];
-    assert_refused(&cases);
+    assert_rejected(&cases);
 }
 
 #[test]
-fn eyes_that_would_see_something_else_are_refused() {
+fn unsupported_vision_settings_are_rejected() {
     let cases = [
         (
             json!({"model_type": "llava_next", "text_config": {}}),
-            "no vision_config",
+            "vision_config is missing",
         ),
         (
             json!({"model_type": "llava_next", "text_config": {}, "vision_config": {},
@@ -359,14 +359,14 @@ fn eyes_that_would_see_something_else_are_refused() {
             "vision_feature_layer",
         ),
     ];
-    assert_refused(&cases);
+    assert_rejected(&cases);
 }
 
-fn assert_refused(cases: &[(Value, &str)]) {
+fn assert_rejected(cases: &[(Value, &str)]) {
     for (config, named) in cases {
         let error = parse(config)
             .err()
-            .unwrap_or_else(|| panic!("{config} was taken"));
+            .unwrap_or_else(|| panic!("{config} was accepted"));
         assert!(error.contains(*named), "{config}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! A checkpoint's tokenizer: `tokenizer.json`, or `tokenizer.model` alone.
+//! Tokenizer of a checkpoint: `tokenizer.json`, or `tokenizer.model` if that is missing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const JSON: &str = "tokenizer.json";
 const MODEL: &str = "tokenizer.model";
 const CONFIG: &str = "tokenizer_config.json";
 const ADDED: &str = "added_tokens.json";
-/// Larger than any vocabulary.
+/// Size limit of a tokenizer file in bytes.
 const MOST: u64 = 256 << 20;
 
 /// Reads the tokenizer of a folder.
@@ -35,8 +35,8 @@ pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
     let path = folder.join(MODEL);
     if !path.is_file() {
         bail!(
-            "{}: it holds no {JSON} and no {MODEL}\n\
-             hint: fetch the tokenizer of the checkpoint too",
+            "{}: no tokenizer, expected {JSON} or {MODEL}\n\
+             hint: download the tokenizer of the checkpoint too",
             folder.display()
         );
     }
@@ -52,7 +52,7 @@ pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
         let known = tokenizer.get_vocab(true);
         for (id, token) in &added {
             if known.get(&token.content) != Some(id) {
-                bail!("the added token `{}` should be {id}", token.content);
+                bail!("added token `{}`: wrong id, expected {id}", token.content);
             }
         }
         let mut all = model;
@@ -69,14 +69,14 @@ pub(super) fn read(folder: &Path) -> Result<MemberTokenizer> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
-    let size = std::fs::metadata(path).context("it cannot be read")?.len();
+    let size = std::fs::metadata(path).context("cannot be read")?.len();
     if size > MOST {
-        bail!("it takes {size} bytes, more than a tokenizer does");
+        bail!("{size} bytes, expected at most {MOST}");
     }
-    std::fs::read(path).context("it cannot be read")
+    std::fs::read(path).context("cannot be read")
 }
 
-/// Whether texts begin with the beginning-of-sequence token, as they do where nobody says it.
+/// Returns true if texts begin with the beginning-of-sequence token (the default).
 fn starts(folder: &Path) -> Result<bool> {
     let path = folder.join(CONFIG);
     if !path.is_file() {
@@ -86,7 +86,7 @@ fn starts(folder: &Path) -> Result<bool> {
     Ok(map.get("add_bos_token").and_then(Value::as_bool) != Some(false))
 }
 
-/// The tokens that were added to the vocabulary later, by their id.
+/// Reads the added tokens, by id.
 fn added(folder: &Path) -> Result<BTreeMap<u32, AddedToken>> {
     let mut added = BTreeMap::new();
     let path = folder.join(ADDED);

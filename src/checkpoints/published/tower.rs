@@ -1,4 +1,4 @@
-//! The vision tower of a checkpoint: its own, or one that is published on its own, perhaps on the hub.
+//! Vision tower of a checkpoint: included in it, in a separate folder, or downloaded from the hub.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::checkpoints::panel::member::VisionSetup;
 use crate::checkpoints::published::tensor_names::{TOWER, drop_unused, tower_name};
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 
-/// The eyes of a checkpoint whose own tensors are in `weights`; those of a tower that it only names
-/// are added to them.
+/// Finds the vision tower of a checkpoint. Adds the tensors of a separately published tower to
+/// `weights`.
 pub(super) fn find(
     source: &CheckpointSource,
     eyes: &VisionPart,
@@ -62,8 +62,8 @@ pub(super) fn find(
     })
 }
 
-/// The tower's configuration: the checkpoint's own, that of the folder it lies in, or that which its
-/// name stands for.
+/// Returns the tower's configuration: from the checkpoint, from the tower's folder, or the known one of
+/// its name.
 fn network(
     source: &CheckpointSource,
     eyes: &VisionPart,
@@ -85,10 +85,10 @@ fn network(
         }
         (None, _) => missing(source, name)?,
     };
-    // LLaVA's code takes a SigLIP's last block away and what is left to the end (`siglip_encoder.py`).
+    // LLaVA's code removes the last block of a SigLIP and uses the output of the rest (`siglip_encoder.py`).
     if network.layout == Layout::Siglip && eyes.selection.select_layer != -2 {
         bail!(
-            "{}: mm_vision_select_layer is {}, expected -2 with a SigLIP",
+            "{}: mm_vision_select_layer is {}, expected -2 for SigLIP",
             source.folder.join(CONFIG_FILE).display(),
             eyes.selection.select_layer
         );
@@ -96,8 +96,8 @@ fn network(
     Ok(network)
 }
 
-/// The folder of a tower: the one that is named outright, or one of the tower's name beside or
-/// inside the checkpoint.
+/// Returns the folder of a tower: the configured one, or one with the tower's name next to or inside
+/// the checkpoint.
 fn folder(source: &CheckpointSource, name: Option<&str>) -> Option<PathBuf> {
     if source.vision_tower.is_some() {
         return source.vision_tower.clone();
@@ -113,7 +113,7 @@ fn folder(source: &CheckpointSource, name: Option<&str>) -> Option<PathBuf> {
     found.find(|place| *place != source.folder)
 }
 
-/// The tower from the hub, where its name is an id there.
+/// Downloads the tower if its name is a hub id.
 fn fetched(
     source: &CheckpointSource,
     name: &str,
@@ -126,13 +126,13 @@ fn fetched(
 fn missing<T>(source: &CheckpointSource, name: &str) -> Result<T> {
     bail!(
         "{}\n\
-         hint: put the tower's folder beside the checkpoint's, or name it as vision_tower in a \
-         panel's file",
+         hint: copy the tower's folder next to the checkpoint, or set vision_tower in a \
+         members file",
         absent(source, name)
     )
 }
 
 fn absent(source: &CheckpointSource, name: &str) -> String {
     let folder = source.folder.display();
-    format!("{folder}: its vision tower `{name}` lies neither in it nor beside it")
+    format!("{folder}: vision tower `{name}` not found in the folder or next to it")
 }

@@ -1,4 +1,4 @@
-//! What a checkpoint says of its vision tower, and how its images are prepared.
+//! Configuration of a checkpoint's vision tower, and its image preprocessing.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use super::config_json::{CONFIG_FILE, json as read};
 use super::vision_part::VisionPart;
 use crate::checkpoints::published::config_fields::ConfigFields;
 
-/// The files that say how images are prepared, the older first.
+/// Files with the image preprocessing, the older format first, with the key of the settings.
 const PROCESSORS: [(&str, Option<&str>); 2] = [
     ("preprocessor_config.json", None),
     ("processor_config.json", Some("image_processor")),
 ];
 
-/// The tower in the `vision_config` of a checkpoint.
+/// Parses the `vision_config` of a checkpoint.
 pub(super) fn part(value: Value, ignored: &[String]) -> Result<Network> {
     let network = Network::of_part(&value)?;
     nothing_else("vision_config.", value, ignored)?;
     allowed(network)
 }
 
-/// The tower that is published in a folder of its own, alone or as the half of a model.
+/// Reads the configuration of a separately published tower, alone or part of a larger model.
 pub(super) fn of_folder(folder: &Path) -> Result<Network> {
     let path = folder.join(CONFIG_FILE);
     let find = || {
@@ -39,7 +39,7 @@ pub(super) fn of_folder(folder: &Path) -> Result<Network> {
     find().with_context(|| path.display().to_string())
 }
 
-/// A field that is not read might change what is computed.
+/// Returns an error if an unread field may affect the computation.
 fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
     let Value::Object(mut left) = value else {
         return Ok(());
@@ -48,18 +48,21 @@ fn nothing_else(place: &str, value: Value, ignored: &[String]) -> Result<()> {
     ConfigFields::new(place, left).finish(ignored)
 }
 
-/// A tower that LLaVA's code looks through, as it looks: no norm follows its last block.
+/// Checks that LLaVA's code supports the tower, and removes the norm after its last block, as that code
+/// does.
 pub(super) fn allowed(mut network: Network) -> Result<Network> {
     if !matches!(network.layout, Layout::Clip | Layout::Siglip) {
         let layout = network.layout;
-        bail!("a vision tower of kind {layout:?}\nhint: LLaVA looks through a CLIP or a SigLIP");
+        bail!(
+            "vision tower of type {layout:?} is not supported\nhint: use a checkpoint with a CLIP or SigLIP tower"
+        );
     }
     network.config.form.post_norm = false;
     Ok(network)
 }
 
-/// How images are prepared, by the first of the folders that says it; as the tower's own processor
-/// does where none says it.
+/// Returns the image preprocessing of the first folder that configures it, otherwise the tower's
+/// default.
 pub(super) fn processor(
     folders: &[&Path],
     network: &Network,
@@ -106,14 +109,14 @@ fn of_file(file: &Value, network: &Network, eyes: &VisionPart) -> Result<ImagePr
             let said = inner.get("image_grid_pinpoints").filter(|v| !v.is_null());
             if said.is_some_and(|said| *said != json!(pinpoints)) {
                 bail!(
-                    "image_grid_pinpoints are not those of {CONFIG_FILE}\n\
+                    "image_grid_pinpoints differ from those in {CONFIG_FILE}\n\
                      hint: check that both files come from the same repository"
                 );
             }
             AnyRes::new(processor.clone(), pinpoints.clone())?;
         }
         None if class.is_some_and(|class| class.starts_with("LlavaNext")) => bail!(
-            "image_processor_type is that of llava_next, the checkpoint is none\n\
+            "image_processor_type is for llava_next, but the checkpoint has another model_type\n\
              hint: check that both files come from the same repository"
         ),
         None => {}

@@ -4,21 +4,21 @@ use acem3_projector::ProjectorKind;
 use acem3_vision::Selection;
 use acem3_vision::published::Network;
 
-/// What a configuration says of a model's eyes.
+/// Vision part of a configuration.
 #[derive(Clone, Debug)]
 pub(super) struct VisionPart {
-    /// The tower, where it is in the configuration.
+    /// The vision tower, if the configuration describes it.
     pub network: Option<Network>,
-    /// The name of the tower, where it is published on its own.
+    /// The name of the vision tower, if it is published separately.
     pub tower: Option<String>,
-    /// Which of its states and tokens are used.
+    /// Layer and tokens of the tower that are used as patch features.
     pub selection: Selection,
     /// The projector.
     pub projector: ProjectorKind,
     /// Width of the decoder.
     pub hidden_size: usize,
-    /// Whether oblong images are made square first, where the configuration says it.
+    /// Whether the configuration requests padding of images to a square.
     pub pad: bool,
-    /// Heights and widths among which an image's is chosen, where it is seen in tiles.
+    /// Heights and widths of the tile layouts, if images are tiled.
     pub pinpoints: Option<Vec<[usize; 2]>>,
 }

@@ -1,14 +1,14 @@
-//! The encoding of a tensor in a file: plain numbers, or quantised blocks that share a scale.
+//! Encoding of a tensor in a file: plain numbers, or quantised blocks of values that share a scale.
 
 use candle::DType;
 use candle::quantized::GgmlDType;
 
-/// The type of a tensor in its file.
+/// Encoding of a tensor in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TensorEncoding {
-    /// Numbers, one after the other.
+    /// Contiguous numbers.
     Plain(DType),
-    /// Quantised blocks (llama.cpp's `ggml-quants`), none across two rows.
+    /// Quantised blocks (llama.cpp's `ggml-quants`); each row is a whole number of blocks.
     Blocks(GgmlDType),
 }
 
@@ -19,7 +19,7 @@ impl From<DType> for TensorEncoding {
 }
 
 impl TensorEncoding {
-    /// The encoding of a tensor of a GGUF file; `None` for the types of intermediate results.
+    /// Returns the encoding of a tensor of a GGUF file; `None` for types of intermediate results.
     pub(crate) fn of_ggml(dtype: GgmlDType) -> Option<Self> {
         match dtype {
             GgmlDType::F32 => Some(Self::Plain(DType::F32)),
@@ -30,7 +30,7 @@ impl TensorEncoding {
         }
     }
 
-    /// Its name, as the field writes it.
+    /// Returns its usual name, such as `bf16` or `Q4_K`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain(dtype) => dtype.as_str(),
@@ -54,8 +54,8 @@ impl TensorEncoding {
         }
     }
 
-    /// Bytes of a tensor of this shape; `None` if its rows are not whole blocks or the number of bytes
-    /// overflows.
+    /// Returns the size of a tensor of this shape in bytes; `None` if its rows are not whole blocks or the
+    /// size overflows.
     pub(crate) fn bytes(self, shape: &[usize]) -> Option<usize> {
         let (values, bytes) = match self {
             Self::Plain(dtype) => (1, dtype.size_in_bytes()),
@@ -80,7 +80,7 @@ mod tests {
             (q4.name(), q4.bytes(&[3, 512])),
             ("Q4_K", Some(3 * 2 * 144))
         );
-        // As many values as two blocks hold, but a block would lie across rows.
+        // The values fill two blocks, but each block would span two rows.
         assert_eq!(q4.bytes(&[4, 128]), None);
         assert_eq!(TensorEncoding::from(DType::BF16).bytes(&[3, 5]), Some(30));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Tensors in memory: how they are encoded, and a store that holds equal ones once.
+//! Tensors in memory: their encoding, and a store that interns equal tensors.
 
 pub mod encoding;
 pub mod tensor_store;

@@ -1,4 +1,4 @@
-//! Where the tensors of all members are kept, equal ones once.
+//! Store of the tensors of all members, with equal tensors interned.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,52 +13,52 @@ use super::encoding::TensorEncoding;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
-/// Rows of blocks that are looked through at once.
+/// Rows of a quantised matrix that are checked at once.
 const ROWS: usize = 256;
 
-/// What makes two stored tensors the same: bytes, type and shape.
+/// Identity of a tensor: content hash, encoding and shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TensorIdentity {
-    /// The hash of the bytes in the file.
+    /// Hash of the bytes in the file.
     pub digest: Digest,
-    /// The type in the file.
+    /// Encoding in the file.
     pub encoding: TensorEncoding,
-    /// The shape.
+    /// Shape.
     pub shape: Vec<usize>,
 }
 
 impl TensorIdentity {
-    /// Number of values.
+    /// Returns the number of values.
     pub(crate) fn parameters(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Bytes in the file.
+    /// Returns the size in the file in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.encoding.bytes(&self.shape).unwrap_or(0)
     }
 }
 
-/// A tensor with where it came from.
+/// A tensor with its identity and file.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredTensor {
-    /// What it is.
+    /// Content hash, encoding and shape.
     pub identity: Arc<TensorIdentity>,
-    /// Its values in f32, whatever the type in the file, or a matrix in the type of the store; a
-    /// matrix of blocks on the CPU as the bytes of its rows.
+    /// Values: matrices in the dtype of the store, other tensors in f32; quantised matrices on the CPU
+    /// as the bytes of their rows.
     pub values: Tensor,
-    /// The file it was read from, as messages name it.
+    /// Name of its file for messages.
     pub file: Arc<str>,
 }
 
-/// The tensors of all members.
+/// Interned tensors of all members.
 pub(crate) struct TensorStore {
     place: Placement,
     kept: HashMap<Arc<TensorIdentity>, Tensor>,
 }
 
 impl TensorStore {
-    /// An empty store whose tensors lie at a place.
+    /// Creates an empty store for a device and dtype.
     pub(crate) fn new(place: &Placement) -> Self {
         Self {
             place: place.clone(),
@@ -66,7 +66,7 @@ impl TensorStore {
         }
     }
 
-    /// Takes in a tensor as a file holds it, unless an equal one is there.
+    /// Interns a tensor: converts the bytes of the file unless an equal tensor is stored.
     pub(crate) fn keep(
         &mut self,
         (file, name): (&Arc<str>, &str),
@@ -88,7 +88,7 @@ impl TensorStore {
                 (TensorEncoding::Blocks(blocks), &[rows, columns])
                     if self.place.device.is_cpu() =>
                 {
-                    packed(name, bytes, blocks, (rows, columns)).with_context(context)?
+                    quantised_rows(name, bytes, blocks, (rows, columns)).with_context(context)?
                 }
                 _ => {
                     let values = values(bytes, encoding, shape).with_context(context)?;
@@ -106,7 +106,7 @@ impl TensorStore {
         })
     }
 
-    /// A matrix in the type of the store; anything else as it is.
+    /// Converts a matrix to the dtype of the store. Other tensors are unchanged.
     fn narrowed(&self, name: &str, values: Tensor) -> Result<Tensor> {
         if values.rank() != 2 || self.place.dtype == values.dtype() {
             return Ok(values);
@@ -114,7 +114,7 @@ impl TensorStore {
         let narrow = values.to_dtype(self.place.dtype)?;
         check_finite(name, &narrow.to_dtype(DType::F32)?).with_context(|| {
             format!(
-                "in {} it does not fit\nhint: use --dtype bf16 or f32",
+                "out of range of {}\nhint: use --dtype bf16 or f32",
                 self.place.dtype.as_str()
             )
         })?;
@@ -122,11 +122,11 @@ impl TensorStore {
     }
 }
 
-/// The rows of a matrix of blocks as they are, found to hold numbers a few rows at a time.
+/// Returns the rows of a quantised matrix as bytes, after a check that all values are finite.
 ///
 /// # Shapes
-/// `(rows, bytes of a row)`.
-fn packed(
+/// `(rows, bytes per row)`.
+fn quantised_rows(
     name: &str,
     bytes: &[u8],
     blocks: GgmlDType,
@@ -136,7 +136,7 @@ fn packed(
         || bytes.is_empty()
     {
         bail!(
-            "{} bytes are not {rows} rows of {columns} values",
+            "{} bytes do not fit {rows} rows of {columns} values",
             bytes.len()
         );
     }
@@ -148,11 +148,11 @@ fn packed(
     Ok(kept)
 }
 
-/// The values of a tensor in f32, on the CPU.
+/// Returns the values of a tensor in f32, on the CPU.
 fn values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Tensor> {
     if encoding.bytes(shape) != Some(bytes.len()) {
         bail!(
-            "{} bytes are not those of the shape {shape:?} in {}",
+            "{} bytes do not fit shape {shape:?} in {}",
             bytes.len(),
             encoding.name()
         );
@@ -167,15 +167,15 @@ fn values(bytes: &[u8], encoding: TensorEncoding, shape: &[usize]) -> Result<Ten
             QTensor::new(storage, shape)?.dequantize(&Device::Cpu)?
         }
         TensorEncoding::Plain(dtype) => bail!(
-            "it is of type {}, expected f32, f16 or bf16\n\
-             hint: quantised weights of this kind are not read; use the original checkpoint",
+            "type {} is not supported, expected f32, f16, bf16 or f64\n\
+             hint: use the original checkpoint, without quantisation",
             dtype.as_str()
         ),
     };
     Ok(values)
 }
 
-/// An error when a tensor holds values that are no numbers: whatever is computed with them is none.
+/// Returns an error if a tensor contains values that are not finite.
 fn check_finite(name: &str, values: &Tensor) -> Result<()> {
     let (storage, _) = values.storage_and_layout();
     let Storage::Cpu(storage) = &*storage else {
@@ -185,8 +185,8 @@ fn check_finite(name: &str, values: &Tensor) -> Result<()> {
     let wrong = values.iter().filter(|value| !value.is_finite()).count();
     if wrong > 0 {
         bail!(
-            "tensor `{name}` holds {wrong} of {} values that are not finite numbers\n\
-             hint: the file is damaged or the training that wrote it diverged; fetch it again",
+            "tensor `{name}`: {wrong} of {} values are not finite\n\
+             hint: the file is damaged or its training diverged; download it again",
             values.len()
         );
     }

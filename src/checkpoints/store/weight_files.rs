@@ -1,4 +1,4 @@
-//! The weights of four members, equal tensors held once.
+//! Weight files of the four members, with equal tensors interned.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -21,19 +21,19 @@ use crate::checkpoints::torch;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
-/// A file's hash and tensors.
+/// Hash and tensors of a file.
 pub(crate) type FileTensors = Arc<(Digest, Vec<(String, StoredTensor)>)>;
 
-/// Weight files, each read once however many members name it.
+/// Cache of weight files: each is read once, even if several members use it.
 pub(crate) struct WeightFiles {
-    /// Where checkpoints that are only named come from.
+    /// Downloads of checkpoints given by hub id.
     pub downloads: Downloads,
     store: TensorStore,
     opened: HashMap<PathBuf, FileTensors>,
 }
 
 impl WeightFiles {
-    /// Nothing read yet.
+    /// Creates an empty cache.
     pub(crate) fn new(place: &Placement, downloads: Downloads) -> Self {
         Self {
             downloads,
@@ -42,7 +42,7 @@ impl WeightFiles {
         }
     }
 
-    /// The hash and tensors of a file of a panel's folder.
+    /// Reads the hash and tensors of a file in a panel's folder.
     fn of_panel(&mut self, files: &PanelFiles, name: &str) -> Result<FileTensors> {
         let known = PathBuf::from(name);
         if let Some(opened) = self.opened.get(&known) {
@@ -56,7 +56,7 @@ impl WeightFiles {
         Ok(read)
     }
 
-    /// The hash and tensors of a checkpoint's file, buffers that are no weights left out.
+    /// Reads the hash and tensors of a checkpoint file, without buffers.
     pub(crate) fn of_checkpoint(&mut self, path: &Path) -> Result<FileTensors> {
         let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some(opened) = self.opened.get(&known) {
@@ -80,7 +80,7 @@ impl WeightFiles {
         Ok(read)
     }
 
-    /// The hash and tensors of a GGUF file, each under the name where `place` puts it.
+    /// Reads the hash and tensors of a GGUF file, each under the name that `place` returns.
     pub(crate) fn of_gguf(
         &mut self,
         path: &Path,
@@ -97,7 +97,7 @@ impl WeightFiles {
     }
 }
 
-/// The tensors of one checkpoint file, in f32 on the CPU, buffers left out.
+/// Reads the tensors of a checkpoint file in f32 on the CPU, without buffers.
 pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
     let opened = WeightFiles::new(&Placement::cpu(), Downloads::default()).of_checkpoint(path)?;
     let tensors = opened.1.iter();
@@ -106,17 +106,17 @@ pub(crate) fn weights_of(path: &Path) -> Result<HashMap<String, Tensor>> {
         .collect())
 }
 
-/// Tables that older versions of transformers saved beside the weights and that follow from the
-/// configuration.
+/// Returns true for buffers: tables that older versions of transformers saved with the weights, and that
+/// follow from the configuration.
 pub(crate) fn is_buffer(name: &str) -> bool {
     let ends = [".inv_freq", ".position_ids", ".masked_bias", ".attn.bias"];
     ends.iter().any(|end| name.ends_with(end))
 }
 
-/// A checkpoint, a member's or another model's: each tensor under the name that layers load it by.
+/// Weights of a model: each tensor under the name that layers load it by.
 #[derive(Clone)]
 pub(crate) struct Checkpoint {
-    /// Whose it is, as messages name it: `expression member`.
+    /// Name of the model for messages, such as `expression member`.
     pub(crate) name: String,
     /// The tensors.
     pub(crate) tensors: BTreeMap<String, StoredTensor>,
@@ -124,12 +124,12 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// A member's checkpoint, without tensors yet.
+    /// Creates an empty checkpoint for a member.
     pub(crate) fn of_member(name: &str) -> Self {
         Self::new(&format!("{name} member"))
     }
 
-    /// A checkpoint without tensors.
+    /// Creates an empty checkpoint.
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -138,7 +138,7 @@ impl Checkpoint {
         }
     }
 
-    /// Reads files of a panel's folder. Also gives the hash of each file.
+    /// Reads files of a panel's folder. Also returns the hash of each file.
     pub(crate) fn of_panel(
         name: &str,
         files: &PanelFiles,
@@ -157,7 +157,7 @@ impl Checkpoint {
         Ok((checkpoint, hashes))
     }
 
-    /// The same tensors as another member's.
+    /// Returns a checkpoint with the same tensors for another member.
     pub(crate) fn renamed(&self, name: &str) -> Self {
         Self {
             tensors: self.tensors.clone(),
@@ -165,7 +165,7 @@ impl Checkpoint {
         }
     }
 
-    /// The hash of all names, types, shapes and values, however they lie in files.
+    /// Returns the hash of all names, encodings, shapes and values, independent of the split into files.
     pub(crate) fn digest(&self) -> Digest {
         let mut text = String::new();
         for (name, stored) in &self.tensors {
@@ -180,30 +180,26 @@ impl Checkpoint {
         Digest::of(text.as_bytes())
     }
 
-    /// Adds a tensor of a new name.
+    /// Adds a tensor. Returns an error if the name exists.
     pub(crate) fn add(&mut self, name: &str, stored: StoredTensor) -> Result<()> {
         let file = stored.file.clone();
         match self.tensors.insert(name.to_owned(), stored) {
-            Some(_) => bail!(
-                "{file}: tensor `{name}` is in another place of the {} too",
-                self.name
-            ),
+            Some(_) => bail!("{file}: duplicate tensor `{name}` in the {}", self.name),
             None => Ok(()),
         }
     }
 
-    /// A builder that layers load from.
+    /// Returns a builder that layers load from.
     pub(crate) fn builder(&self, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, device.clone())
     }
 
-    /// An error when a tensor was never asked for: a panel with weights that do nothing is not the
-    /// panel its maker thinks it is.
+    /// Returns an error if a tensor was never loaded: unused weights indicate a wrong configuration.
     pub(crate) fn all_used(&self) -> Result<()> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match self.tensors.iter().find(|(name, _)| !used.contains(*name)) {
             Some((name, stored)) => bail!(
-                "{}: the {} has a tensor `{name}` that its model does not use",
+                "{}: the {} has an unused tensor `{name}`",
                 stored.file,
                 self.name
             ),
@@ -211,7 +207,7 @@ impl Checkpoint {
         }
     }
 
-    /// Whether both hold equal tensors under names that begin so, and the same names.
+    /// Returns true if both have the same names with this prefix, and equal tensors under them.
     pub(crate) fn agrees_with(&self, other: &Self, prefix: &str) -> bool {
         let under = |c: &Self| -> Vec<(String, Arc<TensorIdentity>)> {
             let all = c
@@ -226,7 +222,7 @@ impl Checkpoint {
 }
 
 impl Checkpoint {
-    /// The files of its tensors: the first, and how many more.
+    /// Describes the files of its tensors: the first, and the number of others.
     fn files(&self) -> String {
         let all: BTreeSet<&str> = self.tensors.values().map(|stored| &*stored.file).collect();
         match (all.first(), all.len()) {
@@ -237,7 +233,7 @@ impl Checkpoint {
     }
 }
 
-/// How many of the decoder's lower layers, embedding included, are equal in all members.
+/// Returns the number of lower decoder layers that are equal in all members; 0 if the embeddings differ.
 pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize {
     let Some((first, others)) = checkpoints.split_first() else {
         return 0;
@@ -251,8 +247,8 @@ pub(crate) fn shared_layers(checkpoints: &[&Checkpoint], layers: usize) -> usize
         .count()
 }
 
-/// A tensor's own name where `name` asks for its blocks (`Matrix::load`), and their type.
-fn asked(name: &str) -> Option<(&str, TensorEncoding)> {
+/// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block type.
+fn split_block_name(name: &str) -> Option<(&str, TensorEncoding)> {
     BLOCK_TYPES.iter().find_map(|(blocks, ending)| {
         let own = name.strip_suffix(ending)?.strip_suffix('.')?;
         Some((own, TensorEncoding::Blocks(*blocks)))
@@ -270,7 +266,7 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
-            let own = asked(name).map_or(name, |(own, _)| own);
+            let own = split_block_name(name).map_or(name, |(own, _)| own);
             let file = self.tensors.get(own).map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
@@ -282,7 +278,7 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let own = asked(name).map_or(name, |(own, _)| own);
+        let own = split_block_name(name).map_or(name, |(own, _)| own);
         let Some(stored) = self.tensors.get(own) else {
             candle::bail!("{}: the {} has no tensor `{name}`", self.files(), self.name);
         };
@@ -292,7 +288,7 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        match asked(name) {
+        match split_block_name(name) {
             Some((own, encoding)) => self.tensors.get(own).is_some_and(|stored| {
                 stored.identity.encoding == encoding && stored.values.dtype() == DType::U8
             }),

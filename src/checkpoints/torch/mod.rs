@@ -1,8 +1,8 @@
-//! PyTorch's checkpoint files (`pytorch_model*.bin`), read without executing anything.
+//! Reader of PyTorch checkpoint files (`pytorch_model*.bin`) that executes no code of the file.
 //!
-//! Such a file is a zip archive of raw bytes and a pickle that says which bytes are which tensor.
-//! Candle has a reader too, but it trusts the pickle with sizes, counts and nesting, so that a
-//! hostile one can end the program or take all memory; the one here bounds all three.
+//! Such a file is a zip archive of raw tensor data and a pickle that maps tensors to data. Candle's reader
+//! trusts the sizes, counts and nesting of the pickle, so a hostile file can crash the program or exhaust
+//! memory. This reader limits all three.
 
 mod pickle;
 mod state_dict;
@@ -20,25 +20,25 @@ use crate::checkpoints::store::tensor_store::{StoredTensor, TensorStore};
 use crate::checkpoints::torch::state_dict::TensorView;
 use crate::support::digest::{Digest, HashingReader};
 
-/// Longest pickle; that of a model of 70 billion parameters takes less than a megabyte.
+/// Longest pickle in bytes. That of a model of 70 billion parameters is below one megabyte.
 const PICKLE: u64 = 16 << 20;
 
-/// Reads a file: its hash and its tensors, those of names that are not `wanted` left out.
+/// Reads a file. Returns its hash and the `wanted` tensors.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
     store: &mut TensorStore,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(Digest, Vec<(String, StoredTensor)>)> {
-    let mut whole = HashingReader::new(File::open(path).context("it cannot be read")?);
-    io::copy(&mut whole, &mut io::sink()).context("it cannot be read")?;
+    let mut whole = HashingReader::new(File::open(path).context("cannot be read")?);
+    io::copy(&mut whole, &mut io::sink()).context("cannot be read")?;
     let digest = whole.digest();
     let archive = ZipArchive::new(BufReader::new(File::open(path)?));
     let mut archive = archive.map_err(|error| {
         anyhow::anyhow!(
-            "it is not a whole zip archive: {error}\n\
-             hint: files of PyTorch before 1.6 and cut-off files are not read; fetch it again or \
-             convert it to safetensors"
+            "malformed or incomplete zip archive: {error}\n\
+             hint: download the file again; if PyTorch before 1.6 wrote it, convert it to \
+             safetensors"
         )
     })?;
     let root = root(&archive)?;
@@ -46,11 +46,11 @@ pub(crate) fn read(
     if let Ok(order) = entry(&mut archive, &format!("{root}byteorder"), 16)
         && order != b"little"
     {
-        bail!("its numbers are not in little-endian order");
+        bail!("unsupported byte order, expected little-endian");
     }
-    let views = crate::checkpoints::torch::state_dict::tensors(&pickle)
-        .context("its pickle is not one of tensors")?;
-    // By storage, so that each is read once, however many tensors look into it.
+    let views =
+        crate::checkpoints::torch::state_dict::tensors(&pickle).context("malformed data.pkl")?;
+    // Grouped by storage, so that a storage shared by several tensors is read once.
     let mut storages: BTreeMap<&str, Vec<&TensorView>> = BTreeMap::new();
     for view in views.iter().filter(|view| wanted(&view.name)) {
         storages.entry(&view.storage).or_default().push(view);
@@ -61,7 +61,7 @@ pub(crate) fn read(
         let bytes = entry(&mut archive, &name, u64::MAX)?;
         for view in views {
             let range = view.range(bytes.len())?;
-            let bytes = bytes.get(range).context("a tensor beyond its storage")?;
+            let bytes = bytes.get(range).context("tensor outside its storage")?;
             let stored = store.keep((file, &view.name), bytes, view.dtype, &view.shape)?;
             tensors.push((view.name.clone(), stored));
         }
@@ -69,40 +69,41 @@ pub(crate) fn read(
     Ok((digest, tensors))
 }
 
-/// The folder inside the archive in which everything lies, with its slash.
+/// Returns the top folder of the archive, with a trailing slash.
 fn root<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<String> {
     for name in archive.file_names() {
-        let name = name.context("a name in the archive cannot be read")?;
+        let name = name.context("an entry name cannot be read")?;
         if let Some(root) = name.strip_suffix("data.pkl") {
             return Ok(root.to_owned());
         }
     }
-    bail!("the archive holds no `data.pkl`\nhint: it was not written by torch.save")
+    bail!("missing archive entry `data.pkl`\nhint: use a file written by torch.save")
 }
 
-/// The bytes of an entry of at most `most` bytes. Entries lie in the archive as they are, so that
-/// none is longer than the file.
+/// Reads an entry of at most `most` bytes. Entries are uncompressed, so none is longer than the file.
 fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, most: u64) -> Result<Vec<u8>> {
     let mut entry = archive
         .by_name(name)
-        .map_err(|error| anyhow::anyhow!("`{name}` in the archive: {error}"))?;
+        .map_err(|error| anyhow::anyhow!("archive entry `{name}`: {error}"))?;
     let size = entry.size();
     if entry.compression() != CompressionMethod::Stored || entry.compressed_size() != size {
-        bail!("`{name}` in the archive is compressed, which torch.save never does");
+        bail!(
+            "archive entry `{name}` is compressed, expected an uncompressed entry as torch.save writes"
+        );
     }
     if size > most {
-        bail!("`{name}` in the archive takes {size} bytes, more than {most}");
+        bail!("archive entry `{name}`: {size} bytes, expected at most {most}");
     }
     let mut bytes = Vec::new();
-    // Grows with what is really there, not with what the archive says.
+    // Allocates for the data that exist, not for the size that the archive declares.
     entry
         .by_ref()
         .take(size)
         .read_to_end(&mut bytes)
-        .with_context(|| format!("`{name}` in the archive cannot be read"))?;
+        .with_context(|| format!("archive entry `{name}` cannot be read"))?;
     if bytes.len() as u64 != size {
         bail!(
-            "`{name}` in the archive ends after {} of {size} bytes",
+            "archive entry `{name}` ends after {} of {size} bytes",
             bytes.len()
         );
     }

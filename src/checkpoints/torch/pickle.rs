@@ -1,17 +1,17 @@
-//! The pickle machine, as far as a checkpoint needs it: values are noted, nothing is called.
+//! Pickle interpreter for checkpoints: it records calls and executes none.
 //!
-//! Values lie in one list and refer to each other by place, so that neither deep nesting nor
-//! repeated sharing costs more than the pickle's own length. The codes are those of protocol 2
-//! (Python's `pickletools.py`), which `torch.save` writes.
+//! Values are stored in one list and refer to each other by index, so memory is linear in the length of the
+//! pickle, even with deep nesting or repeated sharing. Supports the opcodes of protocol 2 (Python's
+//! `pickletools.py`) that `torch.save` writes.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
-/// The place of a value.
+/// Index of a value.
 pub(super) type Id = usize;
 
-/// A value.
+/// A pickled value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PickleValue {
     None,
@@ -24,13 +24,13 @@ pub(super) enum PickleValue {
     Tuple(Vec<Id>),
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
-    /// What a call would have made, had it been called: callee and arguments.
+    /// A call that was recorded, not executed: callee and arguments.
     Call(Id, Id),
-    /// What the archive holds outside of the pickle.
+    /// Reference to a storage outside the pickle.
     Persistent(Id),
 }
 
-/// What may be named. Everything else has no place in a checkpoint.
+/// Allowed globals in addition to storage types. No checkpoint needs others.
 const KNOWN: [&str; 4] = [
     "collections.OrderedDict",
     "torch._utils._rebuild_tensor_v2",
@@ -38,14 +38,14 @@ const KNOWN: [&str; 4] = [
     "torch.Size",
 ];
 
-/// A pickle that was read through.
+/// A parsed pickle.
 pub(super) struct Pickle {
     values: Vec<PickleValue>,
     root: Id,
 }
 
 impl Pickle {
-    /// Reads a pickle to its end.
+    /// Parses a pickle.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut machine = Machine {
             rest: bytes,
@@ -62,12 +62,12 @@ impl Pickle {
         })
     }
 
-    /// The value that the pickle is.
+    /// Returns the root value.
     pub(super) fn root(&self) -> &PickleValue {
         self.get(self.root)
     }
 
-    /// The value at a place.
+    /// Returns a value by index.
     pub(super) fn get(&self, id: Id) -> &PickleValue {
         self.values.get(id).unwrap_or(&PickleValue::None)
     }
@@ -87,12 +87,15 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(n).context("it is cut off")?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(n)
+            .context("unexpected end of the pickle")?;
         self.rest = rest;
         Ok(taken)
     }
 
-    /// A number of at most eight bytes, the lowest first.
+    /// Reads a little-endian number of at most eight bytes.
     fn number(&mut self, n: usize) -> Result<u64> {
         let bytes = self.take(n)?.iter().rev();
         Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -100,7 +103,7 @@ impl<'a> Machine<'a> {
 
     fn line(&mut self) -> Result<String> {
         let end = self.rest.iter().position(|byte| *byte == b'\n');
-        let line = self.take(end.context("it is cut off")?)?;
+        let line = self.take(end.context("unexpected end of the pickle")?)?;
         self.take(1)?;
         Ok(String::from_utf8_lossy(line).into_owned())
     }
@@ -113,24 +116,19 @@ impl<'a> Machine<'a> {
     fn pop(&mut self) -> Result<Id> {
         let above = self.marks.last().copied().unwrap_or(0);
         if self.stack.len() <= above {
-            bail!("it takes a value that is not there");
+            bail!("stack underflow");
         }
-        self.stack
-            .pop()
-            .context("it takes a value that is not there")
+        self.stack.pop().context("stack underflow")
     }
 
-    /// The values above the last mark.
+    /// Removes the values above the last mark from the stack.
     fn marked(&mut self) -> Result<Vec<Id>> {
-        let mark = self.marks.pop().context("it goes back to no mark")?;
+        let mark = self.marks.pop().context("opcode without a mark")?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
     }
 
     fn top(&mut self) -> Result<&mut PickleValue> {
-        let top = *self
-            .stack
-            .last()
-            .context("it changes a value that is not there")?;
+        let top = *self.stack.last().context("stack underflow")?;
         self.values.get_mut(top).context("no such value")
     }
 
@@ -138,7 +136,7 @@ impl<'a> Machine<'a> {
         let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
         match self.top()? {
             PickleValue::Dict(dict) if items.len().is_multiple_of(2) => dict.extend(pairs),
-            _ => bail!("it sets items of what has none"),
+            _ => bail!("SETITEM expects a dict and pairs"),
         }
         Ok(())
     }
@@ -146,7 +144,7 @@ impl<'a> Machine<'a> {
     fn extend_list(&mut self, items: Vec<Id>) -> Result<()> {
         match self.top()? {
             PickleValue::List(list) => list.extend(items),
-            _ => bail!("it appends to what is no list"),
+            _ => bail!("APPEND expects a list"),
         }
         Ok(())
     }
@@ -156,7 +154,7 @@ impl<'a> Machine<'a> {
         let storage = name.starts_with("torch.") && name.ends_with("Storage");
         if !storage && !KNOWN.contains(&name.as_str()) {
             bail!(
-                "it names `{}`, which no checkpoint needs; nothing was executed\n\
+                "disallowed global `{}`; nothing was executed\n\
                  hint: do not trust this file; use a safetensors version of the checkpoint",
                 name.escape_debug()
             );
@@ -172,13 +170,13 @@ impl<'a> Machine<'a> {
                 self.push(PickleValue::Dict(Vec::new()));
             }
             Some(PickleValue::Global(_)) => self.push(PickleValue::Call(callee, arguments)),
-            _ => bail!("it calls what is no function"),
+            _ => bail!("REDUCE expects a function"),
         }
         Ok(())
     }
 
     fn remember(&mut self, key: u64) -> Result<()> {
-        let top = *self.stack.last().context("it remembers nothing")?;
+        let top = *self.stack.last().context("stack underflow")?;
         self.memo.insert(u32::try_from(key)?, top);
         Ok(())
     }
@@ -186,7 +184,7 @@ impl<'a> Machine<'a> {
     fn recall(&mut self, key: u64) -> Result<()> {
         let known = self.memo.get(&u32::try_from(key)?);
         self.stack
-            .push(*known.context("it recalls what it never saw")?);
+            .push(*known.context("GET of an unset memo entry")?);
         Ok(())
     }
 
@@ -197,7 +195,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// One code; false at the end.
+    /// Executes one opcode. Returns false at the end.
     fn step(&mut self) -> Result<bool> {
         let code = self.number(1)? as u8;
         match code {
@@ -215,7 +213,7 @@ impl<'a> Machine<'a> {
             0x8a => {
                 let n = self.number(1)? as usize;
                 if n > 8 {
-                    bail!("it holds a number of {n} bytes");
+                    bail!("number of {n} bytes, expected at most 8");
                 }
                 self.int(n)?;
             }
@@ -247,7 +245,7 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// The codes that make and fill containers.
+    /// Executes the opcodes that create and fill containers.
     fn container(&mut self, code: u8) -> Result<()> {
         match code {
             b')' => self.push(PickleValue::Tuple(Vec::new())),
@@ -276,9 +274,9 @@ impl<'a> Machine<'a> {
                 let items = self.marked()?;
                 self.extend_dict(&items)?;
             }
-            // The attributes of a state dict are notes on versions.
+            // The attributes of a state dict contain only version numbers.
             b'b' => drop(self.pop()?),
-            _ => bail!("it holds the code {code:#04x}, which torch.save does not write"),
+            _ => bail!("unsupported opcode {code:#04x}"),
         }
         Ok(())
     }
@@ -295,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_of_anything_else_is_an_error_that_names_it() {
+    fn disallowed_global_is_rejected_by_name() {
         let error = Pickle::read(b"\x80\x02cposix\nsystem\nX\x02\x00\x00\x00ls\x85R.");
         let error = error.err().map(|e| e.to_string()).unwrap_or_default();
         assert!(
@@ -305,17 +303,17 @@ mod tests {
     }
 
     #[test]
-    fn nesting_and_sharing_cost_no_more_than_their_length() {
+    fn nesting_and_sharing_take_linear_memory() {
         let deep: Vec<u8> = [b"\x80\x02)".to_vec(), vec![0x85; 1 << 20], b".".to_vec()].concat();
         assert!(Pickle::read(&deep).is_ok());
-        // Each round doubles what the last one said.
+        // Each round doubles the expanded size.
         let round = b"q\x00h\x00\x86".repeat(1 << 16);
         let shared = [b"\x80\x02)".as_slice(), &round, b"."].concat();
         assert!(Pickle::read(&shared).is_ok());
     }
 
     #[test]
-    fn what_is_cut_off_or_out_of_place_is_an_error() {
+    fn truncated_or_malformed_pickle_is_rejected() {
         let long: &[u8] = b"X\xff\xff\xff\xffa";
         for bad in [
             long,

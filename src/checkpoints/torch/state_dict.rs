@@ -1,4 +1,4 @@
-//! What a checkpoint's pickle says: which bytes of which storage are which tensor.
+//! State dict of a checkpoint: maps each tensor to its bytes in a storage.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use super::pickle::{Id, Pickle, PickleValue};
 /// A tensor as a view into a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TensorView {
-    /// Its name.
+    /// Name of the tensor.
     pub name: String,
-    /// The storage's name in the archive.
+    /// Name of the storage in the archive.
     pub storage: String,
-    /// The type of its values.
+    /// Type of its values.
     pub dtype: DType,
-    /// Its shape.
+    /// Shape.
     pub shape: Vec<usize>,
-    /// Where it begins in the storage, in values.
+    /// Offset in the storage, in values.
     offset: usize,
 }
 
 impl TensorView {
-    /// Its bytes in a storage of `len` bytes.
+    /// Returns its byte range in a storage of `len` bytes.
     pub(super) fn range(&self, len: usize) -> Result<Range<usize>> {
         let each = self.dtype.size_in_bytes();
         let count = self.shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
@@ -43,16 +43,16 @@ impl TensorView {
     }
 }
 
-/// The tensors of a state dict.
+/// Parses the tensors of a pickled state dict.
 pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
     let pickle = Pickle::read(bytes)?;
     let PickleValue::Dict(items) = pickle.root() else {
-        bail!("it is no table of tensors")
+        bail!("expected a dict of tensors")
     };
     let mut views = Vec::new();
     for (key, value) in items {
         let PickleValue::Text(name) = pickle.get(*key) else {
-            bail!("a tensor has no name")
+            bail!("tensor name is not a text")
         };
         let view = view(&pickle, name, *value).with_context(|| format!("`{name}`"))?;
         views.push(view);
@@ -62,22 +62,22 @@ pub(super) fn tensors(bytes: &[u8]) -> Result<Vec<TensorView>> {
 
 fn view(pickle: &Pickle, name: &str, value: Id) -> Result<TensorView> {
     let PickleValue::Call(callee, arguments) = pickle.get(value) else {
-        bail!("it is no tensor")
+        bail!("not a tensor")
     };
     let arguments = tuple(pickle, *arguments)?;
     match pickle.get(*callee) {
-        // A parameter's first argument is its tensor, which is not a parameter again.
+        // The first argument of a parameter is its tensor. Parameters do not nest.
         PickleValue::Global(f) if f == "torch._utils._rebuild_parameter" => {
-            let inner = *arguments.first().context("a parameter without a tensor")?;
+            let inner = *arguments.first().context("parameter without a tensor")?;
             match pickle.get(inner) {
                 PickleValue::Call(callee, arguments) if is_tensor(pickle, *callee) => {
-                    rebuilt(pickle, name, tuple(pickle, *arguments)?)
+                    parse_tensor(pickle, name, tuple(pickle, *arguments)?)
                 }
-                _ => bail!("it is no parameter"),
+                _ => bail!("parameter without a tensor"),
             }
         }
-        _ if is_tensor(pickle, *callee) => rebuilt(pickle, name, arguments),
-        _ => bail!("it is no tensor"),
+        _ if is_tensor(pickle, *callee) => parse_tensor(pickle, name, arguments),
+        _ => bail!("not a tensor"),
     }
 }
 
@@ -85,11 +85,14 @@ fn is_tensor(pickle: &Pickle, callee: Id) -> bool {
     matches!(pickle.get(callee), PickleValue::Global(f) if f == "torch._utils._rebuild_tensor_v2")
 }
 
-/// The arguments are storage, offset, shape, strides and more that moves no value
-/// (`_rebuild_tensor_v2` in PyTorch's `_utils.py`).
-fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
+/// Reads the arguments storage, offset, shape and strides (`_rebuild_tensor_v2` in PyTorch's `_utils.py`).
+/// Further arguments do not affect the values.
+fn parse_tensor(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> {
     let [storage, offset, shape, strides, ..] = arguments else {
-        bail!("it has {} of the four parts of a tensor", arguments.len())
+        bail!(
+            "tensor with {} arguments, expected at least 4",
+            arguments.len()
+        )
     };
     let (storage, dtype) = self::storage(pickle, *storage)?;
     let shape = sizes(pickle, *shape)?;
@@ -97,12 +100,12 @@ fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> 
     let mut dense = 1usize;
     for (size, stride) in shape.iter().zip(&strides).rev() {
         if *size > 1 && *stride != dense {
-            bail!("its strides {strides:?} do not lie as its shape {shape:?} does");
+            bail!("strides {strides:?} of shape {shape:?} are not contiguous");
         }
-        dense = dense.checked_mul(*size).context("its shape is too large")?;
+        dense = dense.checked_mul(*size).context("shape is too large")?;
     }
     if shape.len() != strides.len() {
-        bail!("it has {} sizes and {} strides", shape.len(), strides.len());
+        bail!("{} sizes but {} strides", shape.len(), strides.len());
     }
     Ok(TensorView {
         name: name.to_owned(),
@@ -113,10 +116,10 @@ fn rebuilt(pickle: &Pickle, name: &str, arguments: &[Id]) -> Result<TensorView> 
     })
 }
 
-/// The name and type of a storage: `('storage', torch.FloatStorage, '0', 'cpu', 12)`.
+/// Returns name and type of a storage: `('storage', torch.FloatStorage, '0', 'cpu', 12)`.
 fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
     let PickleValue::Persistent(id) = pickle.get(id) else {
-        bail!("its storage is not in the archive")
+        bail!("storage is not a persistent id")
     };
     let parts: Vec<&PickleValue> = tuple(pickle, *id)?
         .iter()
@@ -129,11 +132,11 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
         ..,
     ] = parts.as_slice()
     else {
-        bail!("its storage has no type and name")
+        bail!("storage without type and name")
     };
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if kind != "storage" || !plain {
-        bail!("its storage has no type and name");
+        bail!("storage without type and name");
     }
     let dtype = match class.as_str() {
         "torch.FloatStorage" => DType::F32,
@@ -142,7 +145,7 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
         "torch.DoubleStorage" => DType::F64,
         "torch.LongStorage" => DType::I64,
         "torch.ByteStorage" | "torch.BoolStorage" => DType::U8,
-        other => bail!("its values are of `{other}`, which is not read"),
+        other => bail!("storage type `{other}` is not supported"),
     };
     Ok((name.clone(), dtype))
 }
@@ -150,16 +153,16 @@ fn storage(pickle: &Pickle, id: Id) -> Result<(String, DType)> {
 fn tuple(pickle: &Pickle, id: Id) -> Result<&[Id]> {
     match pickle.get(id) {
         PickleValue::Tuple(items) => Ok(items),
-        _ => bail!("a part that should be a tuple is none"),
+        _ => bail!("expected a tuple"),
     }
 }
 
 fn sizes(pickle: &Pickle, id: Id) -> Result<Vec<usize>> {
-    // `torch.Size` is a tuple that is called.
+    // `torch.Size` is a call with one tuple.
     let items = match pickle.get(id) {
         PickleValue::Call(_, arguments) => match tuple(pickle, *arguments)? {
             [only] => tuple(pickle, *only)?,
-            _ => bail!("a size that is none"),
+            _ => bail!("malformed torch.Size"),
         },
         _ => tuple(pickle, id)?,
     };
@@ -168,8 +171,8 @@ fn sizes(pickle: &Pickle, id: Id) -> Result<Vec<usize>> {
 
 fn size(pickle: &Pickle, id: Id) -> Result<usize> {
     match pickle.get(id) {
-        PickleValue::Int(n) => usize::try_from(*n).context("a size is negative"),
-        _ => bail!("a size is no number"),
+        PickleValue::Int(n) => usize::try_from(*n).context("size is negative"),
+        _ => bail!("size is not a number"),
     }
 }
 
@@ -178,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_view_beyond_its_storage_is_an_error() -> Result<()> {
+    fn view_outside_its_storage_is_rejected() -> Result<()> {
         let view = TensorView {
             name: "w".to_owned(),
             storage: "0".to_owned(),

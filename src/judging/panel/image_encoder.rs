@@ -1,4 +1,4 @@
-//! From a decoded image to image tokens: processor, vision tower and projector of a panel.
+//! Image encoder of a member: preprocessing, vision tower and projector, from decoded image to image tokens.
 
 use acem3_projector::{Projector, TileLayout, pack};
 use acem3_vision::{AnyRes, DecodedImage, ImageProcessor, ProcessError, Tiles, VisionTower};
@@ -8,26 +8,26 @@ use candle_nn::VarBuilder;
 
 use crate::checkpoints::panel::member::VisionSetup;
 
-/// What all members of a panel look through.
+/// Image encoder that the members of a trunk share.
 pub(crate) struct ImageEncoder {
     view: ImageInput,
-    /// The token `(c)` that ends a row of patches of tiles.
+    /// The token that ends a row of patches of tiles, shape `(c)`.
     newline: Option<Tensor>,
     tower: VisionTower,
     projector: Projector,
     device: Device,
 }
 
-/// What of an image is seen.
+/// Input of the vision tower.
 enum ImageInput {
-    /// All of it at once.
+    /// The complete image.
     Whole(ImageProcessor),
-    /// All of it at once, then in tiles.
+    /// The complete image, followed by tiles.
     Tiled(AnyRes),
 }
 
 impl ImageEncoder {
-    /// The vision tower and projector of the checkpoint under `vb`.
+    /// Loads vision tower and projector from the checkpoint under `vb`.
     pub(crate) fn load(sight: &VisionSetup, vb: &VarBuilder, device: &Device) -> Result<Self> {
         let model = vb.pp("model");
         let vision = model.pp("vision_tower.vision_model");
@@ -49,8 +49,8 @@ impl ImageEncoder {
         })
     }
 
-    /// The tokens of one image; how many they are depends on its size where it is seen in tiles. The
-    /// inner error concerns this image alone, the outer one the panel.
+    /// Returns the tokens of an image; with tiles, their number depends on the image size. The inner error
+    /// concerns this image, the outer one the panel.
     ///
     /// # Shapes
     /// `(p, c)`.
@@ -62,7 +62,7 @@ impl ImageEncoder {
         }
     }
 
-    /// What the tower gets to see of an image: the whole, and tiles where there are any.
+    /// Preprocesses an image: the complete image, and tiles if configured.
     pub(crate) fn prepare(&self, image: &DecodedImage) -> Result<Tiles, ProcessError> {
         match &self.view {
             ImageInput::Whole(processor) => Ok(Tiles {
@@ -74,8 +74,7 @@ impl ImageEncoder {
         }
     }
 
-    /// The tokens of what was prepared, without those of tiles that show only the black beside the
-    /// image.
+    /// Returns the tokens of a preprocessed image, without tokens of the black padding in tiles.
     ///
     /// # Shapes
     /// `(p, c)`.
@@ -100,8 +99,7 @@ impl ImageEncoder {
         }
     }
 
-    /// Looks at a grey image, so that settings that do not fit each other are found before the
-    /// first case.
+    /// Encodes a grey image, so that incompatible settings are reported before the first case.
     pub(crate) fn test(&self) -> Result<()> {
         let grey = DecodedImage::from_rgb(64, 64, vec![127; 64 * 64 * 3]);
         let tokens = self.see(&grey.context("a grey image")?)??;

@@ -1,4 +1,4 @@
-//! What a panel is made of, for people and programs to read.
+//! Report of `panel inspect`: members, sizes and hashes of a panel, as text or JSON.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -18,32 +18,32 @@ use crate::judging::panel::trunk_group::{TrunkGroup, together, trunk_layers};
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
 
-/// A panel's parts.
+/// Report about a panel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
-    /// Its name.
+    /// Name of the panel.
     pub name: String,
-    /// The prompt layout of its members.
+    /// Prompt layout of its members.
     pub layout: String,
     /// The four members.
     pub members: Vec<MemberReport>,
-    /// Members that stand on one trunk, by name, with the trunk's layers.
+    /// Trunks, with the names of the members that share them.
     pub trunks: Vec<TrunkReport>,
     /// Sizes of all members together.
     pub sizes: WeightSizes,
-    /// Hashes of everything that can move a verdict.
+    /// Hashes of everything that can change a verdict.
     pub hashes: BTreeMap<String, String>,
-    /// The hash of those hashes, by which tables call the panel. The judge of a record is the panel
-    /// with the settings of its run, and has a hash of its own.
+    /// Hash of these hashes, which identifies the panel in tables. The judge hash of a record also
+    /// covers the settings of its run, so it differs.
     pub panel_sha256: String,
 }
 
-/// One member.
+/// Report about a member.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemberReport {
-    /// Which of the four it is.
+    /// Name of the member.
     pub member: &'static str,
-    /// What kind of model it is.
+    /// Model type.
     pub kind: String,
     /// The file that describes it.
     pub origin: String,
@@ -51,76 +51,76 @@ pub struct MemberReport {
     pub layers: usize,
     /// Hidden size of its decoder.
     pub hidden_size: usize,
-    /// Its context, in tokens.
+    /// Context length, in tokens.
     pub context: usize,
-    /// Its values.
+    /// Number of parameters.
     pub parameters: usize,
-    /// The types of its tensors in the files.
+    /// Encodings of its tensors in the files.
     pub dtypes: Vec<&'static str>,
-    /// Its tokenizer.
+    /// Tokenizer.
     pub tokenizer: TokenizerReport,
-    /// What it sees with; absent for a member that reads text alone.
+    /// Vision tower and projector; absent for a text-only member.
     pub encoder: Option<EncoderReport>,
-    /// The hash of each of its files.
+    /// Hash of each of its files.
     pub files: BTreeMap<String, String>,
 }
 
-/// A tokenizer.
+/// Report about a tokenizer.
 #[derive(Clone, Debug, Serialize)]
 pub struct TokenizerReport {
-    /// Its file.
+    /// File of the tokenizer.
     pub file: String,
-    /// Its tokens, control tokens included.
+    /// Vocabulary size, special tokens included.
     pub tokens: usize,
-    /// Its hash.
+    /// Hash of the tokenizer.
     pub sha256: String,
 }
 
-/// A vision tower and its projector.
+/// Report about a vision tower and its projector.
 #[derive(Clone, Debug, Serialize)]
 pub struct EncoderReport {
-    /// Side of the image it sees, in pixels.
+    /// Side of its input image, in pixels.
     pub image_size: usize,
     /// Side of a patch, in pixels.
     pub patch_size: usize,
-    /// Its layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Its width.
+    /// Hidden size.
     pub hidden_size: usize,
-    /// Tokens that an image takes in a prompt; of one that is seen in tiles too, those of the whole.
+    /// Image tokens in a prompt; with tiles, only those of the complete image.
     pub image_tokens: usize,
-    /// The most tokens that an image takes, where it is seen in tiles and its size decides.
+    /// Most image tokens in a prompt, if the number of tiles depends on the image size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_image_tokens: Option<usize>,
 }
 
-/// Members on one trunk.
+/// Report about a trunk.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrunkReport {
-    /// Their names.
+    /// Names of its members.
     pub members: Vec<&'static str>,
-    /// Layers that all of them share.
+    /// Layers that all its members share.
     pub shared_layers: usize,
-    /// Layers of each.
+    /// Layers of each member.
     pub layers: usize,
 }
 
-/// Parameters and bytes, in the files' types and as they are kept (f32, or the blocks of a file).
+/// Parameters, and bytes in the files and in memory (f32, or quantised blocks).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WeightSizes {
-    /// Values of all members, each counted for itself.
+    /// Parameters of all members, shared tensors counted for each member.
     pub parameters: usize,
-    /// Values that are kept, equal tensors once.
+    /// Parameters in memory, equal tensors counted once.
     pub parameters_shared: usize,
-    /// Bytes in the files' types, each member counted for itself.
+    /// Bytes in the files, shared tensors counted for each member.
     pub bytes: usize,
-    /// Bytes in the files' types, equal tensors once.
+    /// Bytes in the files, equal tensors counted once.
     pub bytes_shared: usize,
     /// Bytes of the weights in memory.
     pub bytes_loaded: usize,
 }
 
-/// Reads a panel, puts it together to find out whether it fits, and says what it is made of.
+/// Reads a panel, checks that it loads, and reports its members, sizes and hashes.
 pub fn inspect(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Inspection> {
     let recipe = PanelDefinition::read(files, place, downloads)?;
     let groups = together(&recipe.members);
@@ -148,7 +148,8 @@ pub fn inspect(files: &PanelFiles, place: &Placement, downloads: Downloads) -> R
             &place.device,
         )?;
     }
-    let layout = serde_json::to_value(recipe.asking.layout).context("the layout")?;
+    let layout =
+        serde_json::to_value(recipe.asking.layout).context("cannot serialize the layout")?;
     Ok(Inspection {
         name: recipe.asking.name,
         layout: layout.as_str().unwrap_or_default().to_owned(),
@@ -197,7 +198,7 @@ impl EncoderReport {
     fn of(sight: &VisionSetup) -> Self {
         let vision = &sight.vision;
         let image_tokens = vision.tokens(sight.selection);
-        // Patches of a side, and one more that ends each row of them.
+        // Patches per side, plus one token at the end of each row.
         let tiled = |[height, width]: &[usize; 2]| {
             let patches = |side: usize| side / vision.image_size.max(1) * vision.grid();
             patches(*height) * (patches(*width) + 1)
@@ -245,7 +246,7 @@ impl WeightSizes {
 }
 
 impl Inspection {
-    /// The report as a person reads it.
+    /// Returns the report as text.
     pub fn text(&self) -> String {
         let mut text = format!("panel {}, layout {}\n", self.name, self.layout);
         // Writing to a string cannot fail.
@@ -279,7 +280,7 @@ impl Inspection {
                         .map_or(String::new(), |most| format!(", with tiles at most {most}")),
                     s = e.image_size
                 ),
-                None => writeln!(text, "  encoder    none: it reads text alone"),
+                None => writeln!(text, "  encoder    none (text only)"),
             };
             for (file, hash) in &m.files {
                 let _ = writeln!(text, "  file       {file} ({hash})");
@@ -297,7 +298,7 @@ impl Inspection {
         let s = &self.sizes;
         let _ = writeln!(
             text,
-            "size       {} parameters in {} bytes, equal tensors once {} in {}; {} bytes in memory",
+            "size       {} parameters in {} bytes; without duplicates {} in {}; {} bytes in memory",
             s.parameters, s.bytes, s.parameters_shared, s.bytes_shared, s.bytes_loaded
         );
         for (name, hash) in &self.hashes {

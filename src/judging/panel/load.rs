@@ -1,4 +1,4 @@
-//! From files to a panel that can see and write.
+//! Loading of a panel from its files.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::judging::panel::trunk_group::{TrunkGroup, together};
 /// A loaded panel.
 pub struct Panel {
     pub(super) asking: PromptConfig,
-    /// The members, those that share a trunk together.
+    /// Members, grouped by shared trunk.
     pub(super) groups: Vec<TrunkGroup>,
-    /// Hashes of everything that can move a verdict.
+    /// Hashes of everything that can change a verdict.
     pub(super) hashes: BTreeMap<String, String>,
     pub(super) settings: Settings,
     pub(super) place: Placement,
@@ -25,7 +25,8 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Loads a panel's files to a place; checkpoints that they only name come from `downloads`.
+    /// Loads a panel to a device. `downloads` provides the checkpoints given by hub id. `scores_only`: no
+    /// analyses are generated.
     pub fn load(
         files: &PanelFiles,
         scores_only: bool,
@@ -56,17 +57,17 @@ impl Panel {
         })
     }
 
-    /// The panel's name in tables and records.
+    /// Returns the panel's name in tables and records.
     pub fn name(&self) -> &str {
         &self.asking.name
     }
 
-    /// What of it was taken from the hub.
+    /// Returns the snapshots downloaded from the hub.
     pub fn hub(&self) -> &[HubStamp] {
         &self.hub
     }
 
-    /// Layers that all members share; none where they stand on different trunks.
+    /// Returns the number of layers that all members share; 0 if there are several trunks.
     pub fn trunk_layers(&self) -> usize {
         match self.groups.as_slice() {
             [only] => only.trunk_layers,

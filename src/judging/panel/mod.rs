@@ -1,7 +1,7 @@
-//! The panel: four members loaded from files, judging pairs.
+//! The panel judge: four members, loaded from files, that judge pairs.
 //!
-//! Files and hashes are read here; the mathematics is in the crates below. A panel's own form is a
-//! folder with a `panel.toml`; published checkpoints are read too, one or four of them.
+//! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The computation is in the
+//! library crates.
 
 pub(crate) mod image_encoder;
 mod inspect;

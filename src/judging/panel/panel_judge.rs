@@ -1,4 +1,4 @@
-//! The panel in session: pairs in, verdicts out.
+//! The panel judge: judges pairs with the members of a panel.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,38 +20,38 @@ use crate::judging::panel::trunk_group::TrunkGroup;
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::support::device::Placement;
 
-/// What a member wrote about a sitting, or why it could not.
+/// Ratings of a member for one pass, or the reason for none.
 type MemberOutput = Result<Vec<Rating>, Error>;
 
-/// An image as each group sees it; `None` for those that see none.
+/// Image tokens for each trunk group; `None` for text-only groups.
 type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 
-/// Tokens of images that are kept, for further questions about them.
+/// Capacity of the image cache in tokens.
 const IMAGE_TOKENS: usize = 1 << 14;
 
-/// How a panel is used in one run.
+/// Options of a judge run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JudgeOptions {
     /// Judge one presentation order instead of both.
     pub single_order: bool,
 }
 
-/// A panel with what it remembers between batches. Nothing of it moves a verdict.
+/// A panel with its caches. The caches never affect verdicts.
 pub struct PanelJudge {
     panel: Panel,
     options: JudgeOptions,
-    /// What each group remembers.
-    memories: Vec<GroupCache>,
+    /// Caches of each trunk group.
+    caches: Vec<GroupCache>,
 }
 
-/// What a group remembers between batches.
+/// Caches of a trunk group between batches.
 #[derive(Default)]
 struct GroupCache {
     prefixes: Prefixes,
     images: HashMap<String, Arc<ImageTokens>>,
 }
 
-/// One pair in one order, on its way to a verdict.
+/// One pair in one presentation order.
 struct PairPass<'a> {
     job: usize,
     swapped: bool,
@@ -61,27 +61,27 @@ struct PairPass<'a> {
 }
 
 impl PanelJudge {
-    /// Loads a panel that judges both orders of every pair, and gives its reasons.
+    /// Loads a panel that judges both orders of every pair and writes analyses.
     ///
     /// # Errors
-    /// Where its files are no panel, or do not fit the place.
+    /// If the files are not a valid panel, or do not fit the device.
     pub fn open(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {
         let panel = Panel::load(files, false, place, downloads)?;
         Ok(Self::new(panel, JudgeOptions::default()))
     }
 
-    /// A panel that begins to judge.
+    /// Creates a judge with empty caches.
     pub fn new(panel: Panel, options: JudgeOptions) -> Self {
         Self {
-            memories: panel.groups.iter().map(|_| GroupCache::default()).collect(),
+            caches: panel.groups.iter().map(|_| GroupCache::default()).collect(),
             panel,
             options,
         }
     }
 
-    /// Both orders of every job.
-    fn sittings<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
-        let mut sittings = Vec::new();
+    /// Creates the passes of all jobs: both orders, or one if configured.
+    fn passes<'a>(&mut self, jobs: &'a [PairJob]) -> Result<Vec<PairPass<'a>>> {
+        let mut passes = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let images = match &job.image {
                 Some(image) => self.see(image)?,
@@ -99,7 +99,7 @@ impl PanelJudge {
                 } else {
                     [first, second]
                 };
-                sittings.push(PairPass {
+                passes.push(PairPass {
                     job: i,
                     swapped: *swapped,
                     input: JudgeInput {
@@ -112,14 +112,14 @@ impl PanelJudge {
                 });
             }
         }
-        Ok(sittings)
+        Ok(passes)
     }
 
-    /// An image as each group sees it.
+    /// Encodes an image for each trunk group.
     fn see(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
-        let mut all = Vec::with_capacity(self.memories.len());
-        for (group, memory) in self.panel.groups.iter().zip(&mut self.memories) {
-            match memory.see(group, image)? {
+        let mut all = Vec::with_capacity(self.caches.len());
+        for (group, cache) in self.panel.groups.iter().zip(&mut self.caches) {
+            match cache.see(group, image)? {
                 Ok(seen) => all.push(seen),
                 Err(unscored) => return Ok(Err(unscored)),
             }
@@ -127,21 +127,21 @@ impl PanelJudge {
         Ok(Ok(all))
     }
 
-    /// The three experts write about every sitting.
-    fn evaluate(&mut self, sittings: &mut [PairPass]) -> Result<()> {
-        let mut asked: Vec<&mut PairPass> = sittings
+    /// Generates the evaluations of the three branch experts for all passes.
+    fn evaluate(&mut self, passes: &mut [PairPass]) -> Result<()> {
+        let mut asked: Vec<&mut PairPass> = passes
             .iter_mut()
-            .filter(|sitting| sitting.branches.is_ok())
+            .filter(|pass| pass.branches.is_ok())
             .collect();
-        // What each expert wrote about each sitting, in the order of the aspects.
+        // Output of each expert for each pass, in the order of the aspects.
         let mut written: Vec<[Option<MemberOutput>; 3]> =
             asked.iter().map(|_| Default::default()).collect();
-        let groups = self.panel.groups.iter().zip(&mut self.memories);
-        for (g, (group, memory)) in groups.enumerate() {
+        let groups = self.panel.groups.iter().zip(&mut self.caches);
+        for (g, (group, cache)) in groups.enumerate() {
             let mut tasks: Vec<Task> = Vec::new();
             let mut places = Vec::new();
-            for (place, sitting) in asked.iter().enumerate() {
-                let (input, image) = sitting.input_for(g);
+            for (place, pass) in asked.iter().enumerate() {
+                let (input, image) = pass.input_for(g);
                 let all = group
                     .branches
                     .tasks(&input, image, group.engine.tokenizer())?;
@@ -153,7 +153,7 @@ impl PanelJudge {
                     }
                 }
             }
-            let texts = group.engine.write(&tasks, &mut memory.prefixes)?;
+            let texts = group.engine.write(&tasks, &mut cache.prefixes)?;
             for ((place, aspect), text) in places.into_iter().zip(texts) {
                 let slot = written
                     .get_mut(place)
@@ -163,10 +163,10 @@ impl PanelJudge {
                 }
             }
         }
-        for (sitting, written) in asked.iter_mut().zip(written) {
+        for (pass, written) in asked.iter_mut().zip(written) {
             for (aspect, ratings) in Aspect::ALL.into_iter().zip(written) {
-                let ratings = ratings.context("an expert has no seat in the panel")?;
-                match (ratings, &mut sitting.branches) {
+                let ratings = ratings.context("the panel has no member for an aspect")?;
+                match (ratings, &mut pass.branches) {
                     (Ok(ratings), Ok(branches)) => {
                         branches.push(BranchJudge::evaluation(aspect, ratings));
                     }
@@ -178,28 +178,25 @@ impl PanelJudge {
         Ok(())
     }
 
-    /// The conclusion model writes about every sitting that the experts could finish.
-    fn conclude(&mut self, sittings: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
-        let groups = self.panel.groups.iter().zip(&mut self.memories);
-        let seats = groups.enumerate();
-        let mut seats =
-            seats.filter_map(|(g, (group, m))| Some((g, group.head(MEMBER)?, group, m)));
-        let (g, head, group, memory) = seats.next().context("no conclusion model")?;
+    /// Generates the output of the conclusion model for all passes that the experts completed.
+    fn conclude(&mut self, passes: &[PairPass]) -> Result<Vec<Option<MemberOutput>>> {
+        let groups = self.panel.groups.iter().zip(&mut self.caches);
+        let indexed_groups = groups.enumerate();
+        let mut indexed_groups =
+            indexed_groups.filter_map(|(g, (group, m))| Some((g, group.head(MEMBER)?, group, m)));
+        let (g, head, group, cache) = indexed_groups.next().context("no conclusion model")?;
         let mut tasks = Vec::new();
-        for sitting in sittings {
-            if let Ok(branches) = &sitting.branches {
-                let (input, image) = sitting.input_for(g);
+        for pass in passes {
+            if let Ok(branches) = &pass.branches {
+                let (input, image) = pass.input_for(g);
                 let tokenizer = group.engine.tokenizer();
                 let mut task = group.conclusion.task(&input, image, branches, tokenizer)?;
                 task.member = head;
                 tasks.push(task);
             }
         }
-        let mut written = group
-            .engine
-            .write(&tasks, &mut memory.prefixes)?
-            .into_iter();
-        Ok(sittings
+        let mut written = group.engine.write(&tasks, &mut cache.prefixes)?.into_iter();
+        Ok(passes
             .iter()
             .map(|s| {
                 if s.branches.is_ok() {
@@ -213,7 +210,7 @@ impl PanelJudge {
 }
 
 impl PairPass<'_> {
-    /// What a group is asked: one that sees nothing is asked about the text alone.
+    /// Returns the input for a trunk group. Text-only groups get no image.
     fn input_for(&self, group: usize) -> (JudgeInput<'_>, Option<&Arc<ImageTokens>>) {
         let image = self.images.get(group).and_then(Option::as_ref);
         let input = JudgeInput {
@@ -225,7 +222,7 @@ impl PairPass<'_> {
 }
 
 impl GroupCache {
-    /// The tokens of an image. Each is encoded alone, so that they never depend on the batch.
+    /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on the batch.
     fn see(
         &mut self,
         group: &TrunkGroup,
@@ -304,24 +301,24 @@ impl Judge for PanelJudge {
     }
 
     fn judge(&mut self, jobs: &[PairJob]) -> Result<Vec<Result<Verdict, Unscored>>> {
-        let mut sittings = self.sittings(jobs)?;
-        self.evaluate(&mut sittings)?;
-        let conclusions = self.conclude(&sittings)?;
+        let mut passes = self.passes(jobs)?;
+        self.evaluate(&mut passes)?;
+        let conclusions = self.conclude(&passes)?;
         let mut verdicts: Vec<Result<Verdict, Unscored>> = jobs
             .iter()
             .map(|_| Ok(Verdict { orders: Vec::new() }))
             .collect();
-        for (sitting, conclusion) in sittings.into_iter().zip(conclusions) {
-            let verdict = &mut verdicts[sitting.job];
-            let order = match (sitting.branches, conclusion) {
+        for (pass, conclusion) in passes.into_iter().zip(conclusions) {
+            let verdict = &mut verdicts[pass.job];
+            let order = match (pass.branches, conclusion) {
                 (Err(unscored), _) => Err(unscored),
                 (Ok(_), None) => continue,
                 (Ok(_), Some(Err(error))) => Err(unscored(error)?),
                 (Ok(branches), Some(Ok(ratings))) => {
                     let pair: [Rating; 2] = ratings.try_into().map_err(|_| {
-                        anyhow::anyhow!("the conclusion did not rate both responses")
+                        anyhow::anyhow!("the conclusion model did not rate both responses")
                     })?;
-                    Ok(in_pair_order(sitting.swapped, branches, pair))
+                    Ok(in_pair_order(pass.swapped, branches, pair))
                 }
             };
             match (verdict.as_mut(), order) {
@@ -334,7 +331,7 @@ impl Judge for PanelJudge {
     }
 }
 
-/// Puts what was written in presentation order into the order of the pair.
+/// Converts results from presentation order to the order of the pair.
 fn in_pair_order(
     swapped: bool,
     mut branches: Vec<BranchEvaluation>,
@@ -353,15 +350,15 @@ fn in_pair_order(
     }
 }
 
-/// A case that does not fit, and one at which the model's numbers overflow, have no verdict; any other
-/// failure is the engine's.
+/// Converts errors about a single case (too long, values that are not finite) to unscored; returns other
+/// errors.
 fn unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored {
             reason: UnscoredReason::Truncated,
             message: error.to_string(),
         }),
-        // The same would come again: to end the run here would keep it from all that follows.
+        // A retry would fail again, and an error would end the run before the remaining cases.
         Error::NotFinite => Ok(Unscored {
             reason: UnscoredReason::Refused,
             message: error.to_string(),

@@ -1,4 +1,4 @@
-//! Members on one trunk: what they share is computed once.
+//! Groups of members that share a trunk, which is computed once per group.
 
 use acem3_conclusion::ConclusionModel;
 use acem3_experts::BranchJudge;
@@ -14,27 +14,27 @@ use crate::checkpoints::store::weight_files::{Checkpoint, shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::terminal::exit::with_hint;
 
-/// What helps a person whose tensors are not those of their configuration.
-const TOGETHER: &str =
-    "configuration and weights are not of one model; fetch both from the same place";
+/// Hint for tensors that do not match the configuration.
+const MISMATCH_HINT: &str =
+    "configuration and weights belong to different models; download both from the same repository";
 
-/// Members that read the same tokens and see the same image tokens.
+/// Members with the same tokenizer, embeddings and image encoder.
 pub(super) struct TrunkGroup {
-    /// Which members of the panel they are: the place of a head to the place of a member.
+    /// Index in the panel of the member of each head.
     pub members: Vec<usize>,
-    /// What they see with.
+    /// Image encoder; `None` for text-only members.
     pub eyes: Option<ImageEncoder>,
-    /// What they compute with.
+    /// Engine with trunk and heads.
     pub engine: Engine,
-    /// The experts' prompts in their tokens.
+    /// Tokenized prompts of the branch experts.
     pub branches: BranchJudge,
-    /// The conclusion's prompts in their tokens.
+    /// Tokenized prompts of the conclusion model.
     pub conclusion: ConclusionModel,
-    /// Layers that all of them share.
+    /// Layers that all members of the group share.
     pub trunk_layers: usize,
 }
 
-/// Which members stand together, in the order of the panel.
+/// Groups members by shared trunk, in the order of the panel.
 pub(super) fn together(members: &[Member]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (i, member) in members.iter().enumerate() {
@@ -50,8 +50,7 @@ pub(super) fn together(members: &[Member]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Layers of the trunk under these members. A head keeps at least one layer, so that every member
-/// has a voice of its own.
+/// Returns the number of trunk layers of a group. Each head keeps at least one layer.
 pub(super) fn trunk_layers(members: &[Member], group: &[usize]) -> usize {
     let chosen: Vec<&Member> = group.iter().filter_map(|i| members.get(*i)).collect();
     let layers = chosen.first().map_or(0, |m| m.decoder.num_hidden_layers);
@@ -60,12 +59,12 @@ pub(super) fn trunk_layers(members: &[Member], group: &[usize]) -> usize {
 }
 
 impl TrunkGroup {
-    /// The head of a member of the panel, if it stands here.
+    /// Returns the head of a member, if it is in this group.
     pub(super) fn head(&self, member: usize) -> Option<usize> {
         self.members.iter().position(|own| *own == member)
     }
 
-    /// Puts members together.
+    /// Loads the members of a group.
     pub(super) fn new(
         members: &[Member],
         group: Vec<usize>,
@@ -77,15 +76,15 @@ impl TrunkGroup {
         let mut heads = Vec::new();
         let mut shared = None;
         for member in group.iter().filter_map(|i| members.get(*i)) {
-            // Every member loads all it has, so that a tensor of any of them that is missing,
-            // misshapen or of no use is found; equal tensors are the same in memory.
-            let (eyes, trunk, head) = parts(member, depth, device)
+            // Every member loads all its tensors, so that missing, misshapen and unused tensors are
+            // reported for each member. Equal tensors share memory.
+            let (eyes, trunk, head) = load_parts(member, depth, device)
                 .with_context(|| member.origin.clone())
-                .map_err(|error| with_hint(error, TOGETHER))?;
+                .map_err(|error| with_hint(error, MISMATCH_HINT))?;
             heads.push(head);
             shared.get_or_insert((member, eyes, trunk));
         }
-        let (member, eyes, trunk) = shared.context("a group without members")?;
+        let (member, eyes, trunk) = shared.context("group without members")?;
         if let Some(eyes) = &eyes {
             eyes.test().with_context(|| member.origin.clone())?;
         }
@@ -113,7 +112,7 @@ impl TrunkGroup {
     }
 }
 
-fn parts(
+fn load_parts(
     member: &Member,
     depth: usize,
     device: &Device,

@@ -1,5 +1,5 @@
-//! What the metadata of a GGUF file says of its decoder (`Keys` in the `gguf` package's
-//! `constants.py`), told in the words of a `config.json`, whose rules then hold for it.
+//! Decoder configuration from the metadata of a GGUF file (`Keys` in the `gguf` package's
+//! `constants.py`), translated to the fields of a `config.json` and checked like one.
 
 use acem3_experts::decoder::{DecoderConfig, RopeScaling};
 use anyhow::{Context, Result, bail};
@@ -10,8 +10,7 @@ use super::super::decoder::{DecoderFamily, decoder as described};
 use crate::checkpoints::gguf::{self, Header};
 use crate::checkpoints::published::config_fields::ConfigFields;
 
-/// Keys of the metadata that mean what a field of a `config.json` means, and whether they have to be
-/// there.
+/// Metadata keys with the equivalent field of a `config.json`, and whether the key is required.
 const SAME: [(&str, &str, bool); 9] = [
     ("context_length", "max_position_embeddings", true),
     ("embedding_length", "hidden_size", true),
@@ -23,41 +22,41 @@ const SAME: [(&str, &str, bool); 9] = [
     ("attention.key_length", "head_dim", false),
     ("rope.freq_base", "rope_theta", false),
 ];
-/// Keys that say nothing about what is computed.
+/// Keys that do not affect the computation.
 const HARMLESS: [&str; 5] = [
-    // The embedding's rows count.
+    // The number of embedding rows is used instead.
     "vocab_size",
     "tensor_data_layout",
     "rope.scaling.finetuned",
     "rope.scaling.original_context_length",
-    // Compared with the size of a head.
+    // Compared with the head size.
     "rope.dimension_count",
 ];
 
-/// The architecture, one that is known.
+/// Returns the architecture if it is supported.
 pub(super) fn architecture(header: &Header) -> Result<&'static str> {
     let name = header
         .text("general.architecture")?
-        .context("it does not say general.architecture\nhint: the file is no model's")?;
+        .context("general.architecture is missing\nhint: use the GGUF file of a language model")?;
     if let Some(parts) = header.number("split.count")?
         && parts > 1
     {
         bail!(
-            "it is one of {parts} parts of a model\n\
-             hint: join them with llama.cpp's `gguf-split --merge`"
+            "one of {parts} parts of a split model\n\
+             hint: merge the parts with llama.cpp's `gguf-split --merge`"
         );
     }
     match name {
         "llama" => Ok("llama"),
         "qwen2" => Ok("qwen2"),
         other => bail!(
-            "general.architecture is `{other}`, which is not supported\n\
-             hint: llama (Llama and Mistral) and qwen2 are"
+            "general.architecture `{other}` is not supported\n\
+             hint: use a model of architecture llama (Llama and Mistral) or qwen2"
         ),
     }
 }
 
-/// The decoder. `ignored`: keys that are known to change nothing.
+/// Reads the decoder configuration. `ignored`: unknown keys that do not affect the computation.
 pub(super) fn decoder(
     header: &Header,
     architecture: &str,
@@ -77,11 +76,12 @@ pub(super) fn decoder(
     let mut fields = translated(header, &prefix, of_model)?;
     let shape = |name: &str| header.tensor(name).map(|info| info.shape.as_slice());
     let rows = shape("token_embd.weight").and_then(|shape| shape.first());
-    let rows =
-        rows.context("it has no tensor `token_embd.weight`\nhint: the file is no model's")?;
+    let rows = rows.context(
+        "missing tensor `token_embd.weight`\nhint: use the GGUF file of a language model",
+    )?;
     let has = |name: &str| shape(name).is_some();
     fields.insert("vocab_size".to_owned(), json!(rows));
-    // The output layer is written where it is not the embedding.
+    // The file contains an output layer only if it is not tied.
     fields.insert(
         "tie_word_embeddings".to_owned(),
         json!(!has("output.weight")),
@@ -102,16 +102,13 @@ pub(super) fn decoder(
         let key = format!("{prefix}{name}");
         let (d, got) = (config.head_size(), header.number(&key)?);
         if got.is_some_and(|got| got != d as u64) {
-            bail!(
-                "{key} is {}, expected the size of a head, {d}",
-                got.unwrap_or(0)
-            );
+            bail!("{key} is {}, expected the head size, {d}", got.unwrap_or(0));
         }
     }
     Ok(config)
 }
 
-/// The fields of a `config.json` that say the same. What is not known keeps its key.
+/// Translates metadata to the fields of a `config.json`. Unknown keys are kept.
 fn translated(
     header: &Header,
     prefix: &str,
@@ -125,8 +122,8 @@ fn translated(
                 fields.insert(ours.to_owned(), value);
             }
             None if needed => bail!(
-                "it does not say {prefix}{theirs}\n\
-                 hint: convert the original checkpoint again with today's llama.cpp"
+                "{prefix}{theirs} is missing\n\
+                 hint: convert the original checkpoint again with a current version of llama.cpp"
             ),
             None => {}
         }
@@ -145,10 +142,10 @@ fn translated(
     Ok(fields)
 }
 
-/// Stretches the rotary angles by a table, as Llama 3.1 has it.
+/// Sets the rotary scaling to a table of factors (Llama 3.1).
 pub(super) fn stretch(decoder: &mut DecoderConfig, factors: &Tensor) -> Result<()> {
     if decoder.rope_scaling.is_some() {
-        bail!("it has both a `rope_freqs.weight` and a scaling of another kind");
+        bail!("conflicting rotary scaling: tensor `rope_freqs.weight` and rope.scaling.type");
     }
     let factors = factors.flatten_all()?.to_vec1::<f32>()?;
     let factors = factors.into_iter().map(f64::from).collect();

@@ -1,4 +1,4 @@
-//! A language model in one GGUF file: configuration, tokenizer and weights.
+//! Language models in a GGUF file: configuration, tokenizer and weights.
 
 mod config;
 mod tensor_names;
@@ -22,11 +22,10 @@ use crate::checkpoints::published::tensor_names as published;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::digest::Digest;
 
-/// The dialogue of a model of which nobody says how it is spoken to, as for other checkpoints of
-/// language models.
+/// Default chat template, as for other checkpoints of language models.
 const DIALOGUE: &str = "plain";
 
-/// Reads the file of a source.
+/// Reads the GGUF file of a source.
 pub(super) fn load(
     source: &CheckpointSource,
     name: &str,
@@ -76,9 +75,9 @@ pub(super) fn load(
 }
 
 fn member_tokenizer(header: &Header, most: usize, file: String) -> Result<MemberTokenizer> {
-    let tokenizer = tokenizer::read(header, most).context("its tokenizer")?;
+    let tokenizer = tokenizer::read(header, most).context("tokenizer")?;
     let Ok(text) = tokenizer.to_string(false) else {
-        bail!("its tokenizer cannot be written")
+        bail!("cannot serialize the tokenizer")
     };
     Ok(MemberTokenizer {
         text: TextTokenizer::new(tokenizer),

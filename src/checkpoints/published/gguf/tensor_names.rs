@@ -1,12 +1,12 @@
-//! The names that tensors have in GGUF files, and those that the crates load
-//! (`tensor_mapping.py` of the `gguf` package).
+//! Mapping of tensor names in GGUF files to the names that the crates load (`tensor_mapping.py` of the
+//! `gguf` package).
 
 use acem3_experts::decoder::DecoderConfig;
 
-/// The table of rotary factors, which is a setting and no weight.
+/// The table of rotary factors: part of the configuration, not a weight.
 pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
 
-/// The parts of a layer.
+/// Tensor names within a layer.
 const PARTS: [(&str, &str); 9] = [
     ("attn_norm", "input_layernorm"),
     ("attn_q", "self_attn.q_proj"),
@@ -19,8 +19,7 @@ const PARTS: [(&str, &str); 9] = [
     ("ffn_down", "mlp.down_proj"),
 ];
 
-/// The crates' name of a tensor. One that no layer knows keeps its name, so that it is found to be
-/// of no use.
+/// Maps the name of a tensor. An unknown tensor keeps its name, and loading reports it as unused.
 pub(super) fn ours(name: &str) -> String {
     match name {
         "token_embd.weight" => return "model.embed_tokens.weight".to_owned(),
@@ -37,8 +36,8 @@ pub(super) fn ours(name: &str) -> String {
     part().unwrap_or_else(|| name.to_owned())
 }
 
-/// The heads of queries or keys, whose rows llama.cpp rearranges in models of the llama
-/// architecture, biases too.
+/// Returns the number of heads of a query or key tensor, weight or bias, whose rows llama.cpp permutes
+/// (architecture llama only).
 pub(super) fn rearranged(name: &str, architecture: &str, decoder: &DecoderConfig) -> Option<usize> {
     if architecture != "llama" {
         return None;
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_layer_knows_keeps_its_name() {
+    fn unknown_tensor_keeps_its_name() {
         for (theirs, name) in [
             (
                 "blk.11.attn_q.bias",

@@ -1,5 +1,5 @@
-//! GGUF files against the reference implementations: `assets/golden/make_gguf.py` says how they and
-//! the expected values were made.
+//! Tests of GGUF files against the reference implementations. The script `assets/golden/make_gguf.py`
+//! generates the files and the expected values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,10 +32,10 @@ fn member(name: &str) -> Member {
     source.load("conclusion", &mut library).unwrap()
 }
 
-/// Half precision, blocks of 32 and of 256, scaled rotations, tied embeddings and biases: each
-/// computes what transformers computes, to 32 tokens.
+/// Checks half precision, blocks of 32 and 256 values, rotary scaling, tied embeddings and biases against
+/// transformers, up to 32 generated tokens.
 #[test]
-fn a_prompt_gives_the_reference_s_logits_and_tokens() {
+fn logits_and_tokens_match_reference() {
     let expected = golden("expected.safetensors");
     let expected = candle::safetensors::load(expected, &Device::Cpu).unwrap();
     for name in FILES {
@@ -53,21 +53,21 @@ fn a_prompt_gives_the_reference_s_logits_and_tokens() {
         let logits = head.logits(&logits).unwrap();
         assert_near(&logits, want("logits"), name);
 
-        let told = numbers(want("greedy"));
-        let (_, written) = greedy((&trunk, &head), x, told.len());
-        assert_eq!(written, told, "{name}");
+        let want_tokens = numbers(want("greedy"));
+        let (_, written) = greedy((&trunk, &head), x, want_tokens.len());
+        assert_eq!(written, want_tokens, "{name}");
     }
 }
 
 #[test]
-fn awkward_strings_are_cut_as_the_reference_cuts_them() {
+fn unusual_texts_are_tokenized_like_reference() {
     let rows = std::fs::read(golden("pieces.json")).unwrap();
     let rows: HashMap<String, Vec<Value>> = serde_json::from_slice(&rows).unwrap();
     for name in FILES {
         let header = gguf::header(&golden(&format!("{name}.gguf"))).unwrap();
         let mut plain = tokenizer::read(&header, usize::MAX).unwrap();
         let pieces = header.text("tokenizer.ggml.model").unwrap() == Some("llama");
-        // Sentencepiece knows no control tokens in a text.
+        // `SentencePiece` does not recognize control tokens in text.
         plain.set_encode_special_tokens(pieces);
         assert!(rows[name].len() > 20);
         for row in &rows[name] {
@@ -80,7 +80,7 @@ fn awkward_strings_are_cut_as_the_reference_cuts_them() {
 }
 
 #[test]
-fn texts_begin_as_the_file_says() {
+fn start_tokens_follow_the_file() {
     let starts = FILES.map(|name| member(name).tokenizer.text.start().to_vec());
     let llama3 = member("llama-q8_0")
         .tokenizer
@@ -92,10 +92,10 @@ fn texts_begin_as_the_file_says() {
 }
 
 #[test]
-fn settings_are_those_that_were_written() {
+fn decoder_settings_are_read() {
     let half = member("llama-f16").decoder;
     assert_eq!(half.rope_scaling, Some(RopeScaling::Linear { factor: 2.0 }));
-    // As it was written in double precision, not as single precision rounds it.
+    // The original f64 value, not its f32 rounding.
     assert!((half.rms_norm_eps - 1e-5).abs() < f64::EPSILON);
     assert!(!half.tie_word_embeddings && half.head_dim.is_none());
     let mixed = member("llama-k").decoder;

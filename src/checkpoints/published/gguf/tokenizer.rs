@@ -1,4 +1,4 @@
-//! The tokenizer inside a GGUF file: a `SentencePiece` model, or pairs of bytes as GPT-2 joins them
+//! Tokenizer of a GGUF file: a `SentencePiece` model, or byte-level BPE as in GPT-2
 //! (llama.cpp's `llama-vocab.cpp`; transformers' `gguf_tokenizer_mapping.py`).
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,52 +15,52 @@ use tokenizers::{AddedToken, Tokenizer};
 use super::super::sentencepiece::{CONTROL, SentencePieceModel, USER};
 use crate::checkpoints::gguf::Header;
 
-/// Longest token in bytes; the longest of known vocabularies are runs of some hundred spaces.
+/// Longest token in bytes. The longest tokens of known vocabularies are runs of some hundred spaces.
 const LONGEST: usize = 4096;
-/// Pairs for each token; known vocabularies have two to three.
+/// Most merges per token. Known vocabularies have two to three.
 const PAIRS: usize = 16;
 
-/// How Qwen2 cuts a text into words.
+/// Pre-tokenizer pattern of Qwen2.
 const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// How Llama 3 does, which takes up to three digits together.
+/// Pre-tokenizer pattern of Llama 3, with groups of up to three digits.
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-/// How Mistral's later models do.
+/// Pre-tokenizer pattern of later Mistral models.
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// What the name of a way to cut texts stands for.
+/// Settings of a named pre-tokenizer.
 struct PreTokenizerStyle {
-    /// How a text is cut into words; as GPT-2 does where absent.
+    /// Pattern that splits a text into words; `None` for that of GPT-2.
     words: Option<&'static str>,
-    /// Whether composed letters are made of those that are not.
+    /// Whether text is normalized to NFC.
     composes: bool,
-    /// Whether a word that is a token stays whole, however its pairs are joined.
+    /// Whether a word in the vocabulary is one token, regardless of the merges.
     whole: bool,
-    /// Whether a text begins with the beginning-of-sequence token where the file does not say it.
+    /// Whether texts begin with the beginning-of-sequence token by default.
     starts: bool,
 }
 
-/// What the metadata says of the vocabulary.
+/// Vocabulary in the metadata: text and type of each token.
 struct GgufVocabulary<'a> {
     texts: Vec<&'a str>,
     kinds: Vec<u64>,
 }
 
-/// What a file leaves out.
-fn unsaid(key: &str) -> String {
+/// Returns the message for a missing key.
+fn missing_key(key: &str) -> String {
     format!(
-        "the file does not say {key}\n\
-         hint: convert the original checkpoint again with today's llama.cpp"
+        "{key} is missing\n\
+         hint: convert the original checkpoint again with a current version of llama.cpp"
     )
 }
 
-/// The tokenizer of a file whose embedding has `most` rows.
+/// Reads the tokenizer of a file. `most`: the number of embedding rows.
 pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
     let kind = header.text("tokenizer.ggml.model")?;
-    match kind.with_context(|| unsaid("tokenizer.ggml.model"))? {
+    match kind.with_context(|| missing_key("tokenizer.ggml.model"))? {
         "llama" => pieces(header, &GgufVocabulary::read(header, most)?),
         "gpt2" => bytes(header, &GgufVocabulary::read(header, most)?),
         other => bail!(
-            "tokenizer.ggml.model is `{other}`, which is not supported\nhint: llama and gpt2 are"
+            "tokenizer.ggml.model `{other}` is not supported\nhint: use a file with llama or gpt2"
         ),
     }
 }
@@ -68,45 +68,52 @@ pub(super) fn read(header: &Header, most: usize) -> Result<Tokenizer> {
 impl<'a> GgufVocabulary<'a> {
     fn read(header: &'a Header, most: usize) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
-        let texts = header.texts(key)?.with_context(|| unsaid(key))?;
+        let texts = header.texts(key)?.with_context(|| missing_key(key))?;
         if texts.len() > most {
             bail!(
-                "it has {} tokens, the embedding has {most} rows\n\
-                 hint: the file was put together wrongly; take another of this model",
+                "{} tokens, expected at most {most}, the number of embedding rows\n\
+                 hint: use another GGUF file of this model",
                 texts.len()
             );
         }
         if let Some(long) = texts.iter().find(|text| text.len() > LONGEST) {
-            bail!("{key}: a token takes {} bytes", long.len());
+            bail!(
+                "{key}: token of {} bytes, expected at most {LONGEST}",
+                long.len()
+            );
         }
         let key = "tokenizer.ggml.token_type";
         let kinds = header.numbers(key)?;
         let kinds = kinds.unwrap_or_else(|| vec![1.0; texts.len()]);
         if kinds.len() != texts.len() {
-            bail!("{key} says {} of {} tokens", kinds.len(), texts.len());
+            bail!(
+                "{key} has {} values for {} tokens",
+                kinds.len(),
+                texts.len()
+            );
         }
         let kinds = kinds.into_iter().map(|kind| kind as u64).collect();
         Ok(Self { texts, kinds })
     }
 
-    /// The token that a key names.
+    /// Returns the token that a key refers to.
     fn named(&self, header: &Header, key: &str) -> Result<Option<(u32, &'a str)>> {
         let Some(id) = header.number(key)? else {
             return Ok(None);
         };
         let text = usize::try_from(id).ok().and_then(|id| self.texts.get(id));
-        let text = text.with_context(|| format!("{key} is {id}, which is no token"))?;
+        let text = text.with_context(|| format!("{key} is {id}, not the id of a token"))?;
         Ok(Some((u32::try_from(id)?, text)))
     }
 }
 
-/// A `SentencePiece` model.
+/// Builds the tokenizer of a `SentencePiece` model.
 fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let key = "tokenizer.ggml.scores";
-    let scores = header.numbers(key)?.with_context(|| unsaid(key))?;
+    let scores = header.numbers(key)?.with_context(|| missing_key(key))?;
     if scores.len() != tokens.texts.len() {
         bail!(
-            "{key} says {} of {} tokens",
+            "{key} has {} values for {} tokens",
             scores.len(),
             tokens.texts.len()
         );
@@ -127,23 +134,23 @@ fn pieces(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     model.tokenizer(start.unwrap_or(true))
 }
 
-/// Pairs of bytes.
+/// Builds a byte-level BPE tokenizer.
 fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let name = header.text("tokenizer.ggml.pre")?;
-    let manner = PreTokenizerStyle::named(name.with_context(|| unsaid("tokenizer.ggml.pre"))?)?;
+    let style = PreTokenizerStyle::named(name.with_context(|| missing_key("tokenizer.ggml.pre"))?)?;
     let ids = tokens.texts.iter().zip(0u32..);
     let vocabulary: Vocab = ids.map(|(text, id)| ((*text).to_owned(), id)).collect();
     let bpe = BPE::builder()
         .vocab_and_merges(vocabulary, merges(header, tokens.texts.len())?)
-        .ignore_merges(manner.whole)
+        .ignore_merges(style.whole)
         .build()
         .map_err(wrong)?;
     let mut tokenizer = Tokenizer::new(bpe);
-    if manner.composes {
+    if style.composes {
         tokenizer.with_normalizer(Some(NFC)).map_err(wrong)?;
     }
-    match manner.words {
+    match style.words {
         Some(words) => {
             let pattern = SplitPattern::Regex(words.to_owned());
             let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
@@ -166,7 +173,7 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     }
     let starts = header.boolean("tokenizer.ggml.add_bos_token")?;
     let start = tokens.named(header, "tokenizer.ggml.bos_token_id")?;
-    if let (true, Some((id, text))) = (starts.unwrap_or(manner.starts), start) {
+    if let (true, Some((id, text))) = (starts.unwrap_or(style.starts), start) {
         let template = TemplateProcessing::builder()
             .try_single(vec![text.to_owned(), "$A".to_owned()])
             .map_err(|error| anyhow!("{error}"))?
@@ -177,23 +184,28 @@ fn bytes(header: &Header, tokens: &GgufVocabulary) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// The pairs that are joined, the first first.
+/// Reads the merges in order of priority.
 fn merges(header: &Header, tokens: usize) -> Result<Vec<(String, String)>> {
     let key = "tokenizer.ggml.merges";
-    let pairs = header.texts(key)?.with_context(|| unsaid(key))?;
+    let pairs = header.texts(key)?.with_context(|| missing_key(key))?;
     if pairs.len() / PAIRS > tokens {
-        bail!("{key} has {} pairs for {tokens} tokens", pairs.len());
+        bail!(
+            "{key} has {} pairs for {tokens} tokens, expected at most {PAIRS} per token",
+            pairs.len()
+        );
     }
     let pairs = pairs.into_iter().map(|pair| {
         let cut = pair.split_once(' ');
-        let (left, right) = cut.with_context(|| format!("{key}: `{pair}` is no pair"))?;
+        let (left, right) =
+            cut.with_context(|| format!("{key}: `{pair}` is not a pair of tokens"))?;
         Ok((left.to_owned(), right.to_owned()))
     });
     pairs.collect()
 }
 
 impl PreTokenizerStyle {
-    /// The manner of a name that llama.cpp gives (`tokenizer_pre` in its `llama-vocab.cpp`).
+    /// Returns the settings of a pre-tokenizer by its name in llama.cpp (`tokenizer_pre` in its
+    /// `llama-vocab.cpp`).
     fn named(name: &str) -> Result<Self> {
         let llama3 = Self {
             words: Some(LLAMA3),
@@ -228,9 +240,9 @@ impl PreTokenizerStyle {
             },
             "gpt-2" => plain,
             other => bail!(
-                "tokenizer.ggml.pre is `{other}`, which is not supported\n\
-                 hint: llama-bpe, smaug-bpe, tekken, qwen2, deepseek-r1-qwen and gpt-2 are; or use \
-                 the original checkpoint"
+                "tokenizer.ggml.pre `{other}` is not supported\n\
+                 hint: use a file with llama-bpe, smaug-bpe, tekken, qwen2, deepseek-r1-qwen or \
+                 gpt-2, or the original checkpoint"
             ),
         })
     }

@@ -1,12 +1,12 @@
-//! The table by which a model changes letters before it reads them (`precompiled_charsmap`, written by
-//! `SentencePiece`'s `builder.cc`): a trie in a double array, then the texts it leads to, each ended by a zero.
+//! Normalization table of a model (`precompiled_charsmap`, written by `SentencePiece`'s `builder.cc`): a
+//! double-array trie, followed by the replacement texts, each terminated by a zero byte.
 //!
-//! The library that walks it believes every place it names; here they are looked at first.
+//! The library that uses the table does not check its offsets. This module checks them first.
 
 use anyhow::{Result, anyhow, bail};
 use tokenizers::normalizers::Precompiled;
 
-/// A unit of the array (`darts_clone`, `DoubleArrayUnit`).
+/// A unit of the double array (`darts_clone`, `DoubleArrayUnit`).
 #[derive(Clone, Copy)]
 struct TrieUnit(u32);
 
@@ -15,25 +15,25 @@ impl TrieUnit {
         self.0 >> 8 & 1 == 1
     }
 
-    /// Where in the texts a leaf leads.
+    /// Returns the offset of the replacement text of a leaf.
     fn value(self) -> usize {
         (self.0 & 0x7fff_ffff) as usize
     }
 
-    /// The byte that leads here; more than a byte in a leaf.
+    /// Returns the byte of the edge to this unit; more than 255 for a leaf.
     fn label(self) -> u32 {
         self.0 & 0x8000_00ff
     }
 
-    /// How far its children lie.
+    /// Returns the offset of its children.
     fn offset(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 }
 
-/// The table, every place of which is inside of it.
+/// Parses a table and checks that all its offsets are in range.
 pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
-    let cut_off = || anyhow!("it is cut off");
+    let cut_off = || anyhow!("unexpected end of the table");
     let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_off)?;
     let size = u32::from_le_bytes(*size) as usize;
     let (units, texts) = rest.split_at_checked(size).ok_or_else(cut_off)?;
@@ -43,16 +43,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<Precompiled> {
         .map(|bytes| TrieUnit(u32::from_le_bytes(*bytes)))
         .collect();
     let Ok(texts) = std::str::from_utf8(texts) else {
-        bail!("its texts are not UTF-8");
+        bail!("replacement texts are not UTF-8");
     };
-    if !odd.is_empty() || !leads_inside(&units, texts) {
-        bail!("it leads outside of itself");
+    if !odd.is_empty() || !offsets_in_range(&units, texts) {
+        bail!("offset out of range");
     }
     Precompiled::from(bytes).map_err(|error| anyhow!("{error}"))
 }
 
-/// Whether every unit that a text can lead to is there, and every leaf stands before a letter.
-fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
+/// Returns true if all reachable units exist and every leaf points to a character boundary.
+fn offsets_in_range(units: &[TrieUnit], texts: &str) -> bool {
     let mut seen = vec![false; units.len()];
     let mut ahead = vec![0];
     while let Some(place) = ahead.pop() {
@@ -60,7 +60,7 @@ fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
             return false;
         };
         let base = place ^ unit.offset();
-        // The root's leaf would be that of the empty text, which is never asked for.
+        // The root's leaf belongs to the empty text, which is never looked up.
         if place != 0 && unit.has_leaf() {
             let value = units.get(base).map(|leaf| leaf.value());
             if value.is_none_or(|at| !texts.is_char_boundary(at)) {
@@ -88,7 +88,7 @@ fn leads_inside(units: &[TrieUnit], texts: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A table of 256 units, a few of them set.
+    /// Builds a table of 256 units with the given units set.
     fn table(set: &[(usize, u32)], texts: &str) -> Vec<u8> {
         let mut units = vec![0x8000_0000_u32; 256];
         for (place, unit) in set {
@@ -101,8 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn a_table_changes_letters() {
-        // `a`, from the root at 0 with its children at 1 ^ byte, has its leaf at 2: the text at 2.
+    fn table_replaces_characters() {
+        // The root at 0 has its children at 1 ^ byte. The leaf of `a` is at 2 and points to the text at 2.
         let a = 1 ^ usize::from(b'a');
         let unit = u32::from(b'a') | 1 << 8 | (u32::try_from(a).unwrap() ^ 2) << 10;
         let map = read(&table(
@@ -112,7 +112,7 @@ mod tests {
         .unwrap();
         assert_eq!(map.transform("a"), Some("yz"));
         assert_eq!(map.transform("b"), None);
-        // Its leaf leads beyond the texts, or between the bytes of a letter.
+        // A leaf that points past the end of the texts, or into a character.
         for value in [9, 0x7fff_ffff, 1] {
             let leaf = 0x8000_0000 | value;
             let texts = "\u{e4}\0";
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_outside_is_refused() {
+    fn offset_out_of_range_is_rejected() {
         assert!(read(&[]).is_err() && read(&[255; 4]).is_err() && read(&[255; 40]).is_err());
         assert!(read(&table(&[(0, 0xffff << 10)], "")).is_err());
         assert!(read(&table(&[(0, 0)], "")[..1000]).is_err());

@@ -1,6 +1,6 @@
-//! A `SentencePiece` model as a tokenizer, converted as transformers does for Llama
-//! (`LlamaConverter` and `SpmConverter` in its `convert_slow_tokenizer.py`, in the form that equals
-//! `SentencePiece`).
+//! Conversion of a `SentencePiece` model to a tokenizer, as transformers does for Llama
+//! (`LlamaConverter` and `SpmConverter` in its `convert_slow_tokenizer.py`, with the options that match
+//! `SentencePiece` exactly).
 
 mod charsmap;
 mod proto;
@@ -19,57 +19,57 @@ use tokenizers::normalizers::{self, Prepend, Replace, Sequence};
 use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
-/// How `SentencePiece` writes a space.
+/// The character that `SentencePiece` writes for a space.
 const SPACE: &str = "\u{2581}";
-/// Kinds of pieces.
+/// Piece types.
 const UNKNOWN: u64 = 2;
 pub(super) const CONTROL: u64 = 3;
 pub(super) const USER: u64 = 4;
 const ORDINARY: u64 = 1;
-/// The kind of model that takes the likeliest pieces, and the one that joins pairs.
-const LIKELIEST: u64 = 1;
-const PAIRS: u64 = 2;
-/// The score of a piece that a text should not become: less than that of any text whose letters are known.
-const NEVER: f64 = -1e6;
+/// Model types: unigram, and byte-pair encoding.
+const MODEL_UNIGRAM: u64 = 1;
+const MODEL_BPE: u64 = 2;
+/// Score of a piece that must not be used: lower than that of any text of known characters.
+const UNUSED_SCORE: f64 = -1e6;
 
-/// How a model writes the space between words.
+/// Representation of the space between words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SpaceStyle {
-    /// As a letter at the beginning of a word.
+    /// As the character U+2581 at the beginning of a word.
     Letters,
-    /// As it is, or at the end of a word.
+    /// As a plain space, or at the end of a word.
     Otherwise,
 }
 
-/// A piece and its kind.
+/// A piece and its type.
 type VocabularyPiece = (String, u64);
 
-/// What counts in a model's file.
+/// The fields of a model file that affect tokenization.
 pub(super) struct SentencePieceModel {
-    /// Its pieces and their kinds, by their ids.
+    /// Pieces and their types, by id.
     pub pieces: Vec<VocabularyPiece>,
-    /// The score of each piece, the best being taken or joined first; where it is empty, the first is best.
+    /// Score of each piece, higher is better; if empty, earlier pieces are better.
     pub scores: Vec<f64>,
-    /// The kind of model.
+    /// Model type.
     pub kind: u64,
-    /// Whether letters that it does not know are spelled in bytes.
+    /// Whether unknown characters are encoded as bytes.
     pub byte_fallback: bool,
-    /// The id of the piece for what it cannot spell.
+    /// Id of the unknown piece.
     pub unknown: usize,
-    /// The id of the piece that texts begin with.
+    /// Id of the beginning-of-sequence piece.
     pub start: usize,
-    /// Whether texts are read as if a space stood before them.
+    /// Whether a space is inserted before every text.
     pub prefix: bool,
-    /// The rules by which it changes letters before all else; empty for none.
+    /// Normalization table (`precompiled_charsmap`); empty for none.
     charsmap: Vec<u8>,
-    /// Whether it drops spaces at the ends and all but one between words.
+    /// Whether spaces are trimmed at the ends and collapsed between words.
     collapses: bool,
-    /// How it writes the space between words.
+    /// Representation of the space between words.
     spaces: SpaceStyle,
 }
 
 impl Default for SentencePieceModel {
-    /// No pieces; all else as in a file that does not say it.
+    /// Returns a model without pieces and with the default settings of the file format.
     fn default() -> Self {
         Self {
             pieces: Vec::new(),
@@ -86,43 +86,43 @@ impl Default for SentencePieceModel {
     }
 }
 
-/// The tokenizer of a model's file. `start`: whether texts begin with the beginning-of-sequence token.
+/// Converts a model file. `start`: whether texts begin with the beginning-of-sequence token.
 pub(super) fn convert(bytes: &[u8], start: bool) -> Result<Tokenizer> {
-    let model = SentencePieceModel::parse(bytes).context("it is not a SentencePiece model")?;
-    let other = "hint: use a checkpoint that brings tokenizer.json";
-    if !matches!(model.kind, LIKELIEST | PAIRS) {
+    let model = SentencePieceModel::parse(bytes).context("not a SentencePiece model")?;
+    let other = "hint: use a checkpoint with a tokenizer.json";
+    if !matches!(model.kind, MODEL_UNIGRAM | MODEL_BPE) {
         bail!(
-            "its model_type is {}, expected unigram (1) or byte-pair encoding (2)\n{other}",
+            "model_type is {}, expected unigram (1) or byte-pair encoding (2)\n{other}",
             model.kind
         );
     }
     if model.spaces != SpaceStyle::Letters {
-        bail!("it writes spaces in a way that is not supported\n{other}");
+        bail!("its representation of spaces is not supported\n{other}");
     }
     model.tokenizer(start)
 }
 
 impl SentencePieceModel {
-    /// What a GGUF file says of such a model (llama.cpp's `llm_tokenizer_spm`): pairs, and spaces
-    /// left as they are.
+    /// Creates the model of a GGUF file (llama.cpp's `llm_tokenizer_spm`): byte-pair encoding, without
+    /// collapsing spaces.
     pub(super) fn of_gguf(pieces: Vec<(String, u64)>, scores: Vec<f64>) -> Self {
         Self {
             pieces,
             scores,
-            kind: PAIRS,
+            kind: MODEL_BPE,
             byte_fallback: true,
             collapses: false,
             ..Self::default()
         }
     }
 
-    /// The tokenizer. `start`: whether texts begin with the beginning-of-sequence token.
+    /// Builds the tokenizer. `start`: whether texts begin with the beginning-of-sequence token.
     pub(super) fn tokenizer(&self, start: bool) -> Result<Tokenizer> {
         let mut tokenizer = match self.kind {
-            LIKELIEST => Tokenizer::new(self.likeliest()?),
-            _ => Tokenizer::new(self.pairs()?),
+            MODEL_UNIGRAM => Tokenizer::new(self.build_unigram()?),
+            _ => Tokenizer::new(self.build_bpe()?),
         };
-        dress(&mut tokenizer, self)?;
+        add_normalizer_and_decoder(&mut tokenizer, self)?;
         if let (true, Some((piece, CONTROL))) = (start, self.pieces.get(self.start)) {
             let id = u32::try_from(self.start)?;
             let template = TemplateProcessing::builder()
@@ -135,7 +135,7 @@ impl SentencePieceModel {
         Ok(tokenizer)
     }
 
-    fn pairs(&self) -> Result<BPE> {
+    fn build_bpe(&self) -> Result<BPE> {
         let merges = merges(&self.pieces, &self.scores);
         let unknown = self.pieces.get(self.unknown);
         let (unknown, _) = unknown.context("no unknown piece")?;
@@ -150,25 +150,25 @@ impl SentencePieceModel {
         bpe.map_err(|error| anyhow!("{error}"))
     }
 
-    /// Pieces that are no text of their own (control, bytes, unused) are in the vocabulary, and taken only where a
-    /// letter of their names is unknown.
-    fn likeliest(&self) -> Result<Unigram> {
+    /// Builds the unigram model. Pieces without text (control, byte, unused) stay in the vocabulary with a
+    /// score that rules them out, unless a character of their name is unknown.
+    fn build_unigram(&self) -> Result<Unigram> {
         let scored = self.pieces.iter().zip(&self.scores);
         let scored = scored.map(|((piece, kind), score)| match *kind {
             ORDINARY | USER => (piece.clone(), *score),
-            _ => (piece.clone(), NEVER),
+            _ => (piece.clone(), UNUSED_SCORE),
         });
         let unigram = Unigram::from(scored.collect(), Some(self.unknown), self.byte_fallback);
         unigram.map_err(|error| anyhow!("{error}"))
     }
 }
 
-/// Spaces in and out, and the control tokens.
-fn dress(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
+/// Adds normalizer, decoder and special tokens.
+fn add_normalizer_and_decoder(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
     let wrong = |error: tokenizers::Error| anyhow!("{error}");
     let mut steps = Vec::new();
     if !model.charsmap.is_empty() {
-        let map = charsmap::read(&model.charsmap).context("its table of letters")?;
+        let map = charsmap::read(&model.charsmap).context("precompiled_charsmap")?;
         steps.push(map.into());
     }
     if model.collapses {
@@ -204,7 +204,7 @@ fn dress(tokenizer: &mut Tokenizer, model: &SentencePieceModel) -> Result<()> {
     Ok(())
 }
 
-/// All pairs of pieces that make a piece, those of better pieces first, else of earlier ones
+/// Returns all pairs of pieces that form a piece, better pieces first, then earlier ones
 /// (`generate_merges` in transformers' `tokenization_utils_base.py`).
 fn merges(pieces: &[(String, u64)], scores: &[f64]) -> Vec<(String, String)> {
     let score = |place: &usize| scores.get(*place).copied().unwrap_or(0.0);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_model_is_an_error() {
+    fn malformed_model_is_rejected() {
         for bad in [
             &b""[..],
             b"\x0a\xff",
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_earlier_pieces_come_first() {
+    fn merges_are_sorted_by_score_and_id() {
         let pieces = ["a", "b", "ab", "aba", "ba"].map(|p| (p.to_owned(), 1));
         let joined = |scores: &[f64]| -> Vec<String> {
             let merges = merges(&pieces, scores);
             merges.iter().map(|(l, r)| format!("{l}+{r}")).collect()
         };
         assert_eq!(joined(&[]), ["a+b", "a+ba", "ab+a", "b+a"]);
-        // Better ones before earlier ones.
+        // A better score precedes a lower id.
         let scores = [0.0, 0.0, -3.0, -2.0, -1.0];
         assert_eq!(joined(&scores), ["b+a", "a+ba", "ab+a", "a+b"]);
     }

@@ -1,14 +1,14 @@
-//! The protocol buffer that a model's file is (`sentencepiece_model.proto`), of which a few fields count.
+//! Parser of the protocol buffer of a model file (`sentencepiece_model.proto`); most fields are skipped.
 
 use anyhow::{Context, Result, bail};
 
 use super::{SentencePieceModel, SpaceStyle, VocabularyPiece};
 
-/// Longest piece in bytes; `SentencePiece` makes none of more than 16 letters by itself.
+/// Longest piece in bytes. Trained `SentencePiece` pieces have at most 16 characters by default.
 const LONGEST: usize = 4096;
 
 impl SentencePieceModel {
-    /// Reads a file.
+    /// Parses a model file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut model = Self::default();
         for field in Message(bytes) {
@@ -24,7 +24,7 @@ impl SentencePieceModel {
             }
         }
         if model.pieces.is_empty() {
-            bail!("it holds no pieces");
+            bail!("no pieces");
         }
         Ok(model)
     }
@@ -36,7 +36,7 @@ impl SentencePieceModel {
                 (24, ProtoValue::Number(1)) => self.spaces = SpaceStyle::Otherwise,
                 (35, ProtoValue::Number(on)) => self.byte_fallback = on != 0,
                 (40, ProtoValue::Number(id)) => self.unknown = usize::try_from(id)?,
-                // A model without such a token says -1.
+                // A model without such a token stores -1.
                 (41, ProtoValue::Number(id)) => {
                     self.start = usize::try_from(id).unwrap_or(usize::MAX);
                 }
@@ -60,13 +60,13 @@ impl SentencePieceModel {
     }
 }
 
-/// A piece with its kind, and its score.
+/// Parses a piece with its type, and its score.
 fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
     let (mut piece, mut score) = ((String::new(), 1), 0.0);
     for field in Message(bytes) {
         match field? {
             (1, ProtoValue::Bytes(text)) if text.len() > LONGEST => {
-                bail!("it holds a piece of {} bytes", text.len())
+                bail!("piece of {} bytes, expected at most {LONGEST}", text.len())
             }
             (1, ProtoValue::Bytes(text)) => std::str::from_utf8(text)?.clone_into(&mut piece.0),
             (2, ProtoValue::Real(value)) => score = value,
@@ -75,12 +75,12 @@ fn piece(bytes: &[u8]) -> Result<(VocabularyPiece, f32)> {
         }
     }
     if !score.is_finite() {
-        bail!("it holds a piece whose score is no finite number");
+        bail!("score of a piece is not a finite number");
     }
     Ok((piece, score))
 }
 
-/// A protocol buffer's message, field by field.
+/// Iterator over the fields of a message.
 struct Message<'a>(&'a [u8]);
 
 enum ProtoValue<'a> {
@@ -94,19 +94,19 @@ impl<'a> Message<'a> {
     fn number(&mut self) -> Result<u64> {
         let mut number = 0;
         for place in 0..10 {
-            let (byte, rest) = self.0.split_first().context("it is cut off")?;
+            let (byte, rest) = self.0.split_first().context("unexpected end of file")?;
             self.0 = rest;
             number |= u64::from(byte & 0x7f) << (7 * place);
             if byte & 0x80 == 0 {
                 return Ok(number);
             }
         }
-        bail!("a number is too long")
+        bail!("malformed number, longer than 10 bytes")
     }
 
     fn take(&mut self, n: u64) -> Result<&'a [u8]> {
         let split = self.0.split_at_checked(usize::try_from(n)?);
-        let (taken, rest) = split.context("it is cut off")?;
+        let (taken, rest) = split.context("unexpected end of file")?;
         self.0 = rest;
         Ok(taken)
     }
@@ -124,7 +124,7 @@ impl<'a> Message<'a> {
                 ProtoValue::Bytes(self.take(n)?)
             }
             5 => ProtoValue::Real(f32::from_le_bytes(self.take(4)?.try_into()?)),
-            kind => bail!("a field of the unknown kind {kind}"),
+            kind => bail!("unknown wire type {kind}"),
         };
         Ok((tag >> 3, value))
     }

@@ -1,5 +1,5 @@
-//! Training with matrices in bf16 and masters in f32 against PyTorch (`assets/golden/make_masters.py` says what was
-//! computed), and on a GPU against the CPU.
+//! Tests of training with bf16 matrices and f32 master weights, against PyTorch and on a GPU against the CPU.
+//! The script `assets/golden/make_masters.py` generates the expected values.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::training::{
     ADAMW, LOSS, Reward, assert_is, preferences, steady, student, student_of, values,
 };
 
-/// The tiny LLaVA in a type and on a device: what it begins with, and what it computes with.
+/// Returns the tiny LLaVA: its exact initial weights, and its weights in a dtype on a device.
 fn placed(device: &Device, dtype: DType) -> (Parameters, Parameters, Student) {
     let mut exact = None;
     let (parameters, student) = student_of(1.0, 1, |start| {
@@ -22,7 +22,7 @@ fn placed(device: &Device, dtype: DType) -> (Parameters, Parameters, Student) {
     (exact.unwrap(), parameters, student)
 }
 
-/// The optimizer of a model that computes with rounded copies.
+/// Creates an optimizer with f32 master weights for rounded parameters.
 fn mastered(exact: &Parameters, parameters: &Parameters) -> AdamW {
     let optimizer = AdamW::new(parameters.trainable(), ADAMW);
     let optimizer = optimizer.with_masters(|name, var| exact.exact(name, var.shape()));
@@ -41,7 +41,7 @@ fn norm<'a>(all: impl Iterator<Item = &'a Tensor>) -> f64 {
     squares.map(f64::from).sum::<f64>().sqrt()
 }
 
-/// How far every master moved.
+/// Returns the change of every master weight.
 fn moved(start: &Parameters, optimizer: &AdamW) -> HashMap<String, Tensor> {
     let values = optimizer.values().unwrap().into_iter();
     let moved = values.map(|(name, now)| {
@@ -52,7 +52,7 @@ fn moved(start: &Parameters, optimizer: &AdamW) -> HashMap<String, Tensor> {
 }
 
 #[test]
-fn ten_steps_on_masters_are_those_of_torch() {
+fn ten_steps_with_master_weights_match_torch() {
     let want = values("masters");
     let pairs = preferences(Reward::Target, &student(0.7).1);
     for (kind, rate) in [("usual", 1e-3), ("small", 1e-6)] {
@@ -79,7 +79,7 @@ fn ten_steps_on_masters_are_those_of_torch() {
             let far = far / norm([want].into_iter());
             assert!(far < 5e-2, "{kind}: {name}: {far}");
         }
-        // Rounded weights alone would hardly move at the small rate, and those that do would jump.
+        // Without master weights, few rounded weights change at the small rate, and those by large steps.
         if kind == "small" {
             let without = f64::from(want["without.moved"].to_vec1::<f32>().unwrap()[0]);
             let with = norm(moved.values());
@@ -92,9 +92,9 @@ fn ten_steps_on_masters_are_those_of_torch() {
     }
 }
 
-/// In bf16 a gradient has 8 binary digits, wherever it was computed.
+/// Checks gradients in bf16, which has 8 significant bits.
 #[test]
-fn gradients_of_rounded_weights_are_near_those_of_the_exact() {
+fn bf16_gradients_are_close_to_f32() {
     let pairs = preferences(Reward::Target, &student(0.7).1);
     let (_, rounded, narrow) = placed(&Device::Cpu, DType::BF16);
     let (_, exact, wide) = placed(&Device::Cpu, DType::F32);
@@ -116,10 +116,10 @@ fn gradients_of_rounded_weights_are_near_those_of_the_exact() {
     }
 }
 
-/// `cargo test --features cuda -- --ignored on_a_gpu`, where there is one.
+/// Run with `cargo test --features cuda -- --ignored on_a_gpu`.
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
-fn on_a_gpu_losses_and_gradients_are_those_of_the_cpu() {
+fn on_a_gpu_losses_and_gradients_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
     let pairs = preferences(Reward::Target, &student(0.7).1);
     for (dtype, most) in [(DType::F32, 1e-3), (DType::BF16, 5e-2)] {
@@ -147,16 +147,16 @@ fn on_a_gpu_losses_and_gradients_are_those_of_the_cpu() {
             }
         }
     }
-    // In f32 they are PyTorch's as well.
+    // In f32 they match PyTorch too.
     let (_, parameters, student) = placed(&device, DType::F32);
     let loss = student.preference_loss(&pairs, LOSS).unwrap();
     assert_is(&loss, &parameters, &values("rtdpo"), "rtdpo on a GPU");
 }
 
-/// A training goes on wherever it was begun, in the same ten steps but for rounding.
+/// Checks that ten steps on a GPU and on the CPU agree up to rounding.
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
-fn on_a_gpu_ten_steps_are_those_of_the_cpu() {
+fn on_a_gpu_ten_steps_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
     let pairs = preferences(Reward::Target, &student(0.7).1);
     for (dtype, most) in [(DType::F32, 1e-4), (DType::BF16, 1e-2)] {

@@ -1,4 +1,4 @@
-//! The same numbers wherever they are computed: in half types, and on a GPU.
+//! Tests of image tokens and logits in half precision and on a GPU.
 
 use acem3_experts::decoder::{Head, Sight, Trunk};
 use candle::{DType, Device, Tensor};
@@ -8,9 +8,9 @@ use crate::checkpoints::published::tests::llava_variants::{last, prompt, prompts
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::device::Placement;
 
-/// LLaVA 1.5 in the hub's layout and in its own.
+/// LLaVA 1.5 in the layout of transformers and in the original layout.
 const LLAVA: [&str; 2] = ["llava", "llava-original"];
-/// The layouts beside it.
+/// Other layouts.
 const KINDS: [&str; 5] = [
     "llava-next",
     "llava-siglip",
@@ -19,7 +19,7 @@ const KINDS: [&str; 5] = [
     "qwen2",
 ];
 
-/// What was computed, and what the reference did: image tokens and logits of every prompt.
+/// Image tokens and logits of every prompt: name, computed value, reference value.
 type Outcomes = Vec<(String, Tensor, Tensor)>;
 
 pub(super) fn logits((trunk, head): (&Trunk, &Head), prompt: &Tensor) -> Tensor {
@@ -54,8 +54,8 @@ fn of_kind(folder: &str, place: &Placement) -> Outcomes {
     for name in prompts(&values) {
         let seen = member.sight.as_ref().map(|sight| {
             let vb = member.weights.builder(device);
-            let eyes = ImageEncoder::load(sight, &vb, device).unwrap();
-            eyes.tokens(&tiles(&eyes, &values, &name).1).unwrap()
+            let encoder = ImageEncoder::load(sight, &vb, device).unwrap();
+            encoder.tokens(&tiles(&encoder, &values, &name).1).unwrap()
         });
         let (trunk, head, prompt) = prompt(&member, &values, seen.clone(), device);
         let want = &values[&format!("{name}.logits")];
@@ -69,9 +69,9 @@ fn of_kind(folder: &str, place: &Placement) -> Outcomes {
     all
 }
 
-/// Matrices in bf16 have 8 binary digits, in f16 11; so much of the reference is left.
+/// Checks half precision within tolerances for 8 (bf16) and 11 (f16) significant bits.
 #[test]
-fn half_types_stay_near_the_reference() {
+fn half_precision_is_close_to_reference() {
     for (dtype, most) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
         let place = Placement {
             dtype,
@@ -84,10 +84,10 @@ fn half_types_stay_near_the_reference() {
     }
 }
 
-/// `cargo test --features cuda -- --ignored on_a_gpu`, where there is one.
+/// Run with `cargo test --features cuda -- --ignored on_a_gpu`.
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
-fn on_a_gpu_all_is_as_on_the_cpu() {
+fn on_a_gpu_outputs_match_cpu() {
     let device = Device::new_cuda(0).unwrap();
     for (dtype, most) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
         let cpu = Placement {

@@ -1,5 +1,5 @@
-//! A checkpoint of full size against the reference, in f32 and in bf16:
-//! `assets/golden/make_full_size.py` says what it is.
+//! Test of a full-size checkpoint against the reference, in f32 and bf16. The script
+//! `assets/golden/make_full_size.py` generates it.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::checkpoints::published::tests::devices::logits;
 use crate::support::device::Placement;
 use crate::training::encoders::peak_memory::{forget_peak, peak};
 
-/// Runs the script, and gives what it prints.
+/// Runs the script and returns its output.
 fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
     let mut command = Command::new(python);
     command
@@ -28,9 +28,9 @@ fn reference(python: &std::ffi::OsStr, folder: &Path, more: &[&str]) -> String {
 #[ignore = "writes 5.6 GB with the reference: ACEM3_PYTHON names a Python with the packages of make_checkpoints.py"]
 #[expect(
     clippy::print_stdout,
-    reason = "figures, and why a test is passed over, are said"
+    reason = "prints measurements, and the reason for a skipped test"
 )]
-fn a_llava_of_full_size_is_that_of_the_reference() {
+fn full_size_llava_matches_reference() {
     let Some(python) = std::env::var_os("ACEM3_PYTHON") else {
         println!("skipped: ACEM3_PYTHON is not set");
         return;
@@ -44,7 +44,7 @@ fn a_llava_of_full_size_is_that_of_the_reference() {
         candle::safetensors::load(path, &Device::Cpu).unwrap()
     };
     let (wide, narrow) = (read("float32"), read("bfloat16"));
-    // The reference's own bf16 rounds every intermediate result; ours only the matrices.
+    // In bf16 the reference rounds every intermediate result, acem3 only the matrices.
     for (dtype, most, its) in [
         (DType::F32, 1e-4, &peaks[0]),
         (DType::BF16, 5e-2, &peaks[1]),

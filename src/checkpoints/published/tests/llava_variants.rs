@@ -1,5 +1,5 @@
-//! The layouts beside LLaVA 1.5 against the reference implementations:
-//! `assets/golden/make_checkpoint_kinds.py` says how they and the expected values were made.
+//! Tests of layouts other than LLaVA 1.5 against the reference implementations. The script
+//! `assets/golden/make_checkpoint_kinds.py` generates the checkpoints and the expected values.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ fn image(name: &str) -> DecodedImage {
     decode(&std::fs::read(path).unwrap(), &Limits::default()).unwrap()
 }
 
-/// The prompts of a folder, by the names of their images.
+/// Returns the names of the prompts of a folder: those of their images.
 pub(super) fn prompts(values: &Values) -> Vec<String> {
     let names = values.keys().filter_map(|key| key.strip_suffix(".greedy"));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
@@ -34,7 +34,7 @@ pub(super) fn prompts(values: &Values) -> Vec<String> {
     names
 }
 
-/// The decoder cut after its first layer, and the embedded prompt with these image tokens.
+/// Returns the decoder split after its first layer, and the embedded prompt with these image tokens.
 pub(super) fn prompt(
     member: &Member,
     values: &Values,
@@ -56,7 +56,7 @@ pub(super) fn prompt(
     (trunk, head, prompt)
 }
 
-/// As many of the last logits as the reference wrote down.
+/// Returns the last logits, as many as the reference stored.
 pub(super) fn last(logits: &Tensor, expected: &Tensor) -> Tensor {
     let last = expected.dim(0).unwrap();
     logits
@@ -64,8 +64,8 @@ pub(super) fn last(logits: &Tensor, expected: &Tensor) -> Tensor {
         .unwrap()
 }
 
-/// The last logits and the greedy tokens after a prompt with these image tokens.
-fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
+/// Checks the last logits and the greedy tokens after a prompt with these image tokens.
+fn assert_completion(member: &Member, values: &Values, name: &str, image: Option<Tensor>) {
     let (trunk, head, prompt) = prompt(member, values, image, &Device::Cpu);
     let want = numbers(&values[&format!("{name}.greedy")]);
     let (logits, written) = greedy((&trunk, &head), prompt, want.len());
@@ -78,9 +78,9 @@ fn assert_goes_on(member: &Member, values: &Values, name: &str, image: Option<Te
     assert_eq!(written, want, "{name}");
 }
 
-/// The image of a prompt as it is prepared, and with the reference's pixels instead.
-pub(super) fn tiles(eyes: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
-    let prepared = eyes.prepare(&image(name)).unwrap();
+/// Returns the preprocessed image of a prompt, and a copy with the reference's pixels.
+pub(super) fn tiles(encoder: &ImageEncoder, values: &Values, name: &str) -> (Tiles, Tiles) {
+    let prepared = encoder.prepare(&image(name)).unwrap();
     let expected = &values[&format!("{name}.pixel_values")];
     let pixel_values = match expected.rank() {
         5 => expected.squeeze(0).unwrap(),
@@ -93,16 +93,17 @@ pub(super) fn tiles(eyes: &ImageEncoder, values: &Values, name: &str) -> (Tiles,
     (prepared, expected)
 }
 
-/// Prepares every image of these values, and holds pixels, image tokens and what follows to the reference.
-fn assert_sees(folder: &str, values: &Values) -> HashMap<String, usize> {
+/// Checks pixels, image tokens and completion of every image against the reference. Returns the numbers of
+/// image tokens.
+fn assert_images(folder: &str, values: &Values) -> HashMap<String, usize> {
     let member = member(folder);
     let vb = member.weights.builder(&Device::Cpu);
     let sight = member.sight.as_ref().unwrap();
-    let eyes = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
+    let encoder = ImageEncoder::load(sight, &vb, &Device::Cpu).unwrap();
     let mut lengths = HashMap::new();
     for name in prompts(values) {
         let what = |part: &str| format!("{folder}, {name}: {part}");
-        let (prepared, tiles) = tiles(&eyes, values, &name);
+        let (prepared, tiles) = tiles(&encoder, values, &name);
         let (got, want) = (&prepared.pixel_values, &tiles.pixel_values);
         assert_eq!(got.dims(), want.dims(), "{}", what("pixels"));
         let far = (got - want).unwrap().abs().unwrap();
@@ -111,21 +112,21 @@ fn assert_sees(folder: &str, values: &Values) -> HashMap<String, usize> {
         // One grey level of 255, divided by the smallest standard deviation.
         let least = sight.processor.image_std.into_iter().fold(1.0, f64::min);
         assert!(far <= 1.01 / 255.0 / least, "{}", what("pixels"));
-        let tokens = eyes.tokens(&tiles).unwrap();
+        let tokens = encoder.tokens(&tiles).unwrap();
         assert_near(
             &tokens,
             &values[&format!("{name}.image_tokens")],
             &what("image tokens"),
         );
         lengths.insert(name.clone(), tokens.dim(0).unwrap());
-        assert_goes_on(&member, values, &name, Some(tokens));
+        assert_completion(&member, values, &name, Some(tokens));
     }
     member.weights.all_used().unwrap();
     lengths
 }
 
-/// The tokens of a prompt of text around an image are the reference's.
-fn assert_reads(folder: &str, values: &Values) {
+/// Checks the tokens of a prompt with text around an image.
+fn assert_tokens(folder: &str, values: &Values) {
     let tokenizer = &member(folder).tokenizer.text;
     let fixed = |text: &str| Piece::Fixed(text.to_owned());
     let pieces = [fixed(OPEN), Piece::Image, fixed(REST)];
@@ -139,49 +140,49 @@ fn assert_reads(folder: &str, values: &Values) {
 }
 
 #[test]
-fn llava_next_sees_images_of_every_size_in_tiles() {
+fn llava_next_tiles_images_of_every_size() {
     let values = values("llava-next");
-    let lengths = assert_sees("llava-next", &values);
+    let lengths = assert_images("llava-next", &values);
     assert_eq!(lengths.len(), 6);
-    // 3 x 3 patches of the whole; two tiles side by side are 3 rows of 6 and an end, of which the
-    // padding is left out.
+    // The complete image has 3 x 3 patches. Two tiles next to each other have 3 rows of 6 patches plus an end
+    // token, without the padding.
     let mut different: Vec<usize> = lengths.into_values().collect();
     different.sort_unstable();
     different.dedup();
     assert!(different.len() > 3, "{different:?}");
-    assert_reads("llava-next", &values);
+    assert_tokens("llava-next", &values);
 }
 
-/// The same weights by the names of LLaVA's own code, which says the width of a resolution first: of several
-/// that keep all of a small image the same one is chosen.
+/// Checks the same weights in the layout of LLaVA's own code, which stores the width of a resolution first. If
+/// several resolutions fit a small image, both layouts choose the same.
 #[test]
-fn llava_1_6_s_own_layout_sees_the_same_tiles() {
+fn original_llava_1_6_layout_gives_same_tiles() {
     let values = values("llava-next");
     let sight = member("llava-next-original").sight.unwrap();
     assert_eq!(
         sight.pinpoints,
         member("llava-next").sight.unwrap().pinpoints
     );
-    assert_sees("llava-next-original", &values);
-    assert_reads("llava-next-original", &values);
+    assert_images("llava-next-original", &values);
+    assert_tokens("llava-next-original", &values);
 }
 
 #[test]
-fn a_siglip_under_qwen2_is_looked_through() {
+fn siglip_with_qwen2_matches_reference() {
     let values = values("llava-siglip");
-    assert_sees("llava-siglip", &values);
-    assert_reads("llava-siglip", &values);
+    assert_images("llava-siglip", &values);
+    assert_tokens("llava-siglip", &values);
 }
 
 #[test]
-fn llava_med_s_own_layout_pads_and_goes_on_as_the_reference() {
+fn original_llava_med_layout_matches_reference() {
     let values = values("llava-mistral");
-    assert_sees("llava-mistral", &values);
-    assert_reads("llava-mistral", &values);
+    assert_images("llava-mistral", &values);
+    assert_tokens("llava-mistral", &values);
 }
 
 #[test]
-fn plain_mistral_and_qwen2_go_on_as_the_reference() {
+fn text_only_mistral_and_qwen2_match_reference() {
     for folder in ["mistral", "qwen2"] {
         let (member, values) = (member(folder), values(folder));
         assert!(member.sight.is_none());
@@ -192,7 +193,7 @@ fn plain_mistral_and_qwen2_go_on_as_the_reference() {
             .map(Slot::Token)
             .collect();
         assert_eq!(slots.slots().collect::<Vec<_>>(), want, "{folder}");
-        assert_goes_on(&member, &values, "text", None);
+        assert_completion(&member, &values, "text", None);
         member.weights.all_used().unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Losses of preference training, their gradients and ten steps against PyTorch:
-//! `assets/golden/make_training.py` says what was computed, `make_lora.py` what with peft.
+//! Tests of losses, gradients and ten training steps against PyTorch, peft and TRL. The scripts
+//! `make_training.py`, `make_lora.py` and `make_trl.py` in `assets/golden` generate the expected values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) const ADAMW: AdamWConfig = AdamWConfig {
 const REWARD: [u32; 2] = [7, 11];
 const IMAGE_TOKENS: usize = 16;
 
-/// What a reward token before a continuation is.
+/// Role of the reward token before a continuation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reward {
     Absent,
@@ -51,14 +51,14 @@ pub(super) fn values(name: &str) -> HashMap<String, Tensor> {
     candle::safetensors::load(path, &Device::Cpu).unwrap()
 }
 
-/// The tiny LLaVA in training, its output weights turned down as the reference has them or not.
+/// Returns the tiny LLaVA in training, with its output weights scaled by `turned_down`.
 pub(super) fn student(turned_down: f64) -> (Parameters, Student) {
     student_of(turned_down, 1, |parameters| {
         parameters.freeze(&["model.vision_tower.".to_owned()])
     })
 }
 
-/// The same, with other weights trained, and its decoder cut after `depth` layers.
+/// Like [`student`], with another choice of trainable weights, and its decoder split after `depth` layers.
 pub(super) fn student_of(
     turned_down: f64,
     depth: usize,
@@ -85,7 +85,7 @@ pub(super) fn student_of(
     (parameters, student)
 }
 
-/// The prompts, each with one branch for each of the named continuations.
+/// Returns the prompts, each with one branch per named continuation.
 fn sequences(names: &[&str], reward: Reward) -> Vec<Sequence> {
     let inputs = values("inputs");
     let pixels = expected()["pixel_values"].flatten_all().unwrap();
@@ -124,7 +124,7 @@ pub(super) fn preferences(reward: Reward, reference: &Student) -> Vec<Preference
         .collect()
 }
 
-/// Steps at one rate.
+/// Returns a schedule with a constant learning rate.
 pub(super) fn steady(rate: f64) -> Schedule {
     Schedule {
         peak: rate,
@@ -139,7 +139,7 @@ fn trainer(parameters: &Parameters, rate: f64) -> Trainer {
     Trainer::new(optimizer, steady(rate), f64::INFINITY)
 }
 
-/// The mean of a loss, and the gradient of every parameter.
+/// Checks the mean loss and the gradient of every parameter.
 pub(super) fn assert_is(
     loss: &Loss,
     parameters: &Parameters,
@@ -171,7 +171,7 @@ fn is_zero(tensor: &Tensor) -> bool {
 }
 
 #[test]
-fn supervised_loss_and_every_gradient_are_those_of_torch() {
+fn supervised_loss_and_gradients_match_torch() {
     let (parameters, student) = student(1.0);
     let sequences = sequences(&["chosen"], Reward::Absent);
     let loss = student.loss(&Batch(&sequences), |_| true).unwrap();
@@ -179,7 +179,7 @@ fn supervised_loss_and_every_gradient_are_those_of_torch() {
 }
 
 #[test]
-fn preference_losses_and_every_gradient_are_those_of_torch() {
+fn preference_losses_and_gradients_match_torch() {
     for (kind, reward) in KINDS {
         let (parameters, student) = student(1.0);
         let (pairs, want) = (preferences(reward, &self::student(0.7).1), values(kind));
@@ -196,7 +196,7 @@ fn preference_losses_and_every_gradient_are_those_of_torch() {
 }
 
 #[test]
-fn ten_steps_are_those_of_torch() {
+fn ten_steps_match_torch() {
     let (parameters, student) = student(1.0);
     let pairs = preferences(Reward::Target, &self::student(0.7).1);
     let want = values("steps");
@@ -221,7 +221,7 @@ fn ten_steps_are_those_of_torch() {
 }
 
 #[test]
-fn adapters_learn_as_those_of_peft() {
+fn lora_training_matches_peft() {
     let want = values("lora");
     let targets = ["q_proj", "k_proj", "v_proj", "o_proj"].into_iter();
     let lora = Lora {
@@ -253,7 +253,7 @@ fn adapters_learn_as_those_of_peft() {
         gradients.insert("loss".to_owned(), value);
         assert_is(&loss, &parameters, &gradients, prefix);
     };
-    // `B` is zero, and with it the gradient of `A`, which is one nonetheless.
+    // `B` is zero, so the gradient of `A` is zero too, but it exists.
     let first = want.iter().filter(|(name, _)| name.starts_with("first."));
     for (name, gradient) in first {
         assert_eq!(is_zero(gradient), name.contains("lora_A"), "{name}");
@@ -269,7 +269,7 @@ fn adapters_learn_as_those_of_peft() {
     for (name, var) in parameters.trainable() {
         assert_near(var.as_tensor(), &want[&name], &name);
     }
-    // What is left of it are the matrices that peft merges, and nothing else is changed or there.
+    // The merged matrices match those of peft. All other tensors are unchanged.
     let (before, _) = self::student(1.0);
     let (before, merged) = (before.all(), parameters.merged().unwrap());
     assert_eq!(before.len(), merged.len());
@@ -286,7 +286,7 @@ fn adapters_learn_as_those_of_peft() {
     assert_eq!(changed.count(), 7);
 }
 
-/// The tokenizer of the tiny LLaVA without the space before a text.
+/// Returns the tokenizer of the tiny LLaVA without the space prefix.
 fn plain_tokenizer() -> TextTokenizer {
     let json = std::fs::read(golden("checkpoints/llava/tokenizer.json")).unwrap();
     let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
@@ -295,9 +295,9 @@ fn plain_tokenizer() -> TextTokenizer {
     TextTokenizer::parse(&serde_json::to_vec(&json).unwrap()).unwrap()
 }
 
-/// The preferences that this program writes, learned here and by TRL (`assets/golden/make_trl.py`).
+/// Trains on exported preferences and compares the losses with TRL (`assets/golden/make_trl.py`).
 #[test]
-fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
+fn losses_of_exported_preferences_match_trl() {
     let dir = tempfile::tempdir().unwrap();
     let plan = PreferenceFolderConfig {
         out: dir.path().join("pairs"),

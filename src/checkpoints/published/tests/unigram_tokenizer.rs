@@ -1,5 +1,5 @@
-//! Models of the likeliest pieces against sentencepiece: `assets/golden/make_unigram.py` says how they and the
-//! expected values were made.
+//! Tests of unigram models against `SentencePiece`. The script `assets/golden/make_unigram.py` generates the
+//! models and the expected values.
 
 use std::collections::HashMap;
 
@@ -21,22 +21,22 @@ fn model(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn awkward_strings_are_cut_into_the_likeliest_pieces() {
+fn unusual_texts_are_tokenized_like_sentencepiece() {
     let rows = std::fs::read(golden("unigram/pieces.json")).unwrap();
     let rows: HashMap<String, Vec<Row>> = serde_json::from_slice(&rows).unwrap();
     for (name, rows) in rows {
         let mut plain = convert(&model(&name), true).unwrap();
-        // Sentencepiece knows no control tokens in a text.
+        // `SentencePiece` does not recognize control tokens in text.
         plain.set_encode_special_tokens(true);
         assert!(rows.len() > 30);
-        // The names of control tokens and bytes are in the vocabulary; how they are quoted is another test. After a
-        // symbol of its own a text begins anew, as it does in transformers.
+        // Skips texts with control and byte tokens, which are in the vocabulary; another test covers them. Also
+        // skips user-defined symbols, after which transformers starts a new text.
         let names = ["</s>", "<s>", "<unk>", "<0x", "<image>"];
         let named = |text: &str| names.iter().any(|name| text.contains(name));
         for Row { text, ids, back } in rows.into_iter().filter(|row| !named(&row.text)) {
             let got = plain.encode(text.as_str(), false).unwrap();
             assert_eq!(got.get_ids(), ids, "{name}: {text:?}");
-            // What is not known comes back as nothing here and as a sign there.
+            // An unknown token decodes to nothing here and to a symbol in `SentencePiece`.
             if !ids.contains(&0) {
                 let again = plain.decode(&ids, true).unwrap();
                 assert_eq!(again, back, "{name}: {text:?}");
@@ -45,9 +45,9 @@ fn awkward_strings_are_cut_into_the_likeliest_pieces() {
     }
 }
 
-/// Quoted text never becomes a control token, though the vocabulary lists them among its pieces.
+/// Checks that quoted text never becomes a control token, although control tokens are in the vocabulary.
 #[test]
-fn quoting_holds_with_the_likeliest_pieces() {
+fn unigram_tokenizer_escapes_control_tokens() {
     for name in ["plain", "bytes"] {
         let tokenizer = TextTokenizer::new(convert(&model(name), true).unwrap());
         assert_eq!(tokenizer.start(), [1]);
@@ -62,7 +62,7 @@ fn quoting_holds_with_the_likeliest_pieces() {
                 assert!(!tokens.iter().any(|t| [1, 2].contains(t)), "{text}");
             }
         }
-        // A piece of a text goes on where the last one ended, spaces and all.
+        // Joined parts of a text keep their spaces.
         let joined = [" two", " words"].map(|text| tokenizer.free(text).unwrap());
         assert!(
             tokenizer
@@ -75,8 +75,8 @@ fn quoting_holds_with_the_likeliest_pieces() {
 }
 
 #[test]
-fn a_damaged_model_is_an_error_or_cuts_without_a_fault() {
-    // Most of the first is its table of letters, which takes long to be looked at.
+fn damaged_model_is_rejected_or_tokenizes_without_panic() {
+    // `plain` mainly contains the normalization table, which is slow to check, so its step is larger.
     for (name, step) in [("plain", 9973), ("bytes", 97)] {
         let whole = model(name);
         for place in (0..whole.len()).step_by(step) {
