@@ -1,5 +1,4 @@
-//! Cases worth a look: verdicts that flip, that the labels do not share, that judges do not share, and those that
-//! are missing.
+//! Lists of pairs to review: flips, disagreement with labels, disagreement between judges, and unscored pairs.
 
 use super::browser::{BrowserEntry, CaseBrowser};
 use super::section::SectionBlock;
@@ -8,10 +7,10 @@ use crate::judging::judge::recorded_verdict::PairOrder;
 use crate::support::tables::{Table, TableSection};
 use crate::support::text::plural;
 
-/// So many cases of a kind are listed; the browser has all.
+/// Maximum number of pairs in a list; the case browser shows all.
 const LISTED: usize = 20;
 
-/// A list of the first entries that satisfy something, with what is said of each.
+/// Lists the first entries for which `told` returns a text, with that text; `None` without such an entry.
 fn list(
     browser: &CaseBrowser,
     title: &str,
@@ -33,7 +32,7 @@ fn list(
     let mut notes = Vec::new();
     if all > LISTED {
         notes.push(format!(
-            "the first {LISTED} of {all}; the case browser has all"
+            "first {LISTED} of {all}; the case browser shows all"
         ));
     }
     let title = format!("{title}: {}", plural(all as u64, "pair"));
@@ -41,17 +40,17 @@ fn list(
     (all > 0).then_some(SectionBlock::Cases(section, places))
 }
 
-/// Which of two models an order prefers.
+/// Describes which of the two models an order prefers.
 pub(super) fn preferred(entry: &BrowserEntry, order: PairOrder) -> String {
     let model = |side: usize| entry.models.get(side).cloned().unwrap_or_default();
     match order {
         PairOrder::FirstBetter => format!("{} better", model(0)),
-        PairOrder::Tie => "a tie".to_owned(),
+        PairOrder::Tie => "tie".to_owned(),
         PairOrder::SecondBetter => format!("{} better", model(1)),
     }
 }
 
-/// The lists of one judge.
+/// Returns the lists of one judge.
 pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock> {
     let flips = list(browser, "flips", "combined verdict", |entry| {
         match entry.verdicts.get(judge)?.as_ref()? {
@@ -66,7 +65,7 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
     });
     let labels = list(
         browser,
-        "verdicts that the labels do not share",
+        "disagreement with the labels",
         "judge, labels",
         |entry| {
             let (own, label) = (entry.order(judge)?, entry.label?);
@@ -74,7 +73,7 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
                 .then(|| format!("{}, {}", preferred(entry, own), preferred(entry, label)))
         },
     );
-    let missing = list(browser, "without a verdict", "reason", |entry| match entry
+    let missing = list(browser, "unscored", "reason", |entry| match entry
         .verdicts
         .get(judge)?
         .as_ref()?
@@ -87,13 +86,13 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
     [flips, labels, missing].into_iter().flatten().collect()
 }
 
-/// The pairs that two judges order differently.
+/// Lists the pairs on which two judges disagree; `None` without such a pair.
 pub(super) fn of_judges(
     browser: &CaseBrowser,
     [first, second]: [usize; 2],
     names: &str,
 ) -> Option<SectionBlock> {
-    let title = format!("{names}: ordered differently");
+    let title = format!("disagreement between {names}");
     list(browser, &title, "first, second", |entry| {
         let (a, b) = (entry.order(first)?, entry.order(second)?);
         (a != b).then(|| format!("{}, {}", preferred(entry, a), preferred(entry, b)))

@@ -1,4 +1,4 @@
-//! The summary of the report, in sentences.
+//! Summary of the report: one finding per topic.
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each;
@@ -65,7 +65,7 @@ fn leader(ranking: Option<&Ranking>) -> String {
     format!("{} is first ({rate}); {certain}", first.model)
 }
 
-/// The agreement with the labels, and the human ceiling.
+/// Formats the agreement with the labels and the human ceiling.
 fn labels(agreement: Option<&Agreement>) -> String {
     let figure = agreement
         .and_then(|a| a.sections.first())
@@ -109,7 +109,7 @@ fn unscored(judge: &JudgeReport) -> String {
     let reasons = counts.unscored.iter();
     let reasons: Vec<String> = reasons.map(|(r, n)| format!("{} {n}", r.name())).collect();
     format!(
-        "{all} of {} ({}); they enter no mean",
+        "{all} of {} ({}); excluded from all means",
         counts.records,
         reasons.join(", ")
     )
