@@ -1,4 +1,4 @@
-//! The comparisons of a run by number, and what a draw of them gives.
+//! Comparisons of models as indices, and the statistics of one bootstrap resample.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,32 +7,32 @@ use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes};
 
-/// All comparisons of some runs.
+/// Comparisons of one or more runs.
 pub(super) struct ComparisonData {
-    /// The models by name.
+    /// Names of the models, sorted.
     pub(super) models: Vec<String>,
-    /// Two models and how they compare, for each pair with a verdict.
+    /// Indices of the two models and their order, for each pair with a verdict.
     pub(super) pairs: Vec<([usize; 2], Ordering)>,
-    /// The images they are about.
+    /// Image of each pair.
     pub(super) clusters: Clusters,
-    /// The case of each, by number.
+    /// Index of the case of each pair.
     cases: Vec<usize>,
-    /// Pairs of each model, with or without a verdict.
+    /// Number of pairs of each model, scored or not.
     pub(super) asked: Vec<u64>,
 }
 
-/// What one draw gives.
+/// Statistics of one bootstrap resample.
 pub(super) struct ReplicateStrengths {
-    /// The win rate of each model.
+    /// Win rate of each model.
     pub(super) rates: Vec<Defined<f64>>,
-    /// The most likely strengths.
+    /// Maximum-likelihood strengths.
     pub(super) fit: Defined<Davidson>,
-    /// Strengths drawn to each other a little, which always exist.
+    /// Regularised (shrunk) strengths, which always exist.
     pub(super) shrunk: Davidson,
 }
 
 impl ReplicateStrengths {
-    /// The most likely strengths; where there are none, shrunk ones.
+    /// Returns the maximum-likelihood strengths, or the shrunk ones if those are undefined.
     pub(super) fn best(&self) -> &Davidson {
         self.fit.as_ref().unwrap_or(&self.shrunk)
     }
@@ -92,9 +92,9 @@ impl ComparisonData {
         }
     }
 
-    /// By how many points, image by image, one model is ahead of another: a pair won is a point gained, one
-    /// lost a point lost. Third models count in the cases in which both were compared with them equally often.
-    /// `None` where the two met neither each other nor a third in any case.
+    /// Returns the lead of model `i` over model `j` per image: a win is +1, a loss −1. Pairs with a third model
+    /// count in the cases in which it was compared equally often with both. `None` if no case has a pair of the
+    /// two or a common opponent.
     pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
         let mut meetings: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
         for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
@@ -107,7 +107,7 @@ impl ComparisonData {
                 if own != i && own != j {
                     continue;
                 }
-                // The two are each other's opponents: one name for both.
+                // A direct pair has each as the other's opponent: use one index for both.
                 let opponent = if other == j { i } else { other };
                 let meeting = meetings.entry((self.cases[at], opponent)).or_default();
                 meeting.cluster = self.clusters.of(at);
@@ -125,13 +125,13 @@ impl ComparisonData {
     }
 }
 
-/// Two models in a case, each against the same opponent.
+/// Results of two models in one case against the same opponent.
 #[derive(Default)]
 struct CommonOpponent {
     cluster: usize,
-    /// Points of the one less those of the other.
+    /// Points of `i` minus points of `j`.
     ahead: i64,
-    /// Pairs of the one less those of the other.
+    /// Pairs of `i` minus pairs of `j`.
     surplus: i64,
 }
 
@@ -139,7 +139,7 @@ struct CommonOpponent {
 mod tests {
     use super::*;
 
-    /// Three models on two images of two cases each; the third image's case has two of them.
+    /// Two cases with all pairs of three models and a third case with two models, one image each.
     fn games() -> ComparisonData {
         use Ordering::{Equal, Greater, Less};
         let pairs = vec![
@@ -160,10 +160,10 @@ mod tests {
         }
     }
 
-    /// In the first case `a` has two points and `b` minus two, in the second one each. Where `b` is missing
-    /// it is not compared with `a`.
+    /// In the first case `a` has two points and `b` minus two; in the second case they have one each. The third
+    /// case lacks `b`, so it does not count.
     #[test]
-    fn leads_by_hand() {
+    fn leads_match_hand_calculation() {
         assert_eq!(games().lead([0, 1]), Some(vec![4, 0, 0]));
         assert_eq!(games().lead([1, 0]), Some(vec![-4, 0, 0]));
         assert_eq!(games().lead([0, 2]), Some(vec![2, 3, -2]));

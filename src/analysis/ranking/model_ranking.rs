@@ -1,4 +1,4 @@
-//! Wins, win rates, strengths, ranks, and which differences are more than chance.
+//! Ranking: wins, win rates, strengths, ranks and pairwise comparisons.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -9,53 +9,52 @@ use crate::analysis::verdicts::Verdicts;
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Bootstrap, PairwiseOutcomes, interval, share_interval};
 
-/// All models of a run.
+/// Ranking of all models.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ranking {
-    /// The judge's name.
+    /// Name of the judge.
     pub name: String,
-    /// Its hash, as records have it.
+    /// Judge hash, as in the records.
     pub judge: String,
-    /// What is scored.
+    /// Score target.
     pub target: ScoreTarget,
     /// Pairs with a verdict.
     pub n: usize,
     /// All pairs.
     pub pairs: usize,
-    /// Images they are about.
+    /// Images of the pairs with a verdict.
     pub images: usize,
-    /// Draws of the bootstrap.
+    /// Number of bootstrap resamples.
     pub draws: usize,
-    /// Its seed.
+    /// Seed of the bootstrap.
     pub seed: u64,
-    /// The models, best first.
+    /// Models, best first.
     pub models: Vec<RankedModel>,
-    /// How readily equal models tie (Davidson's ν); `None` where strengths are undefined.
+    /// Tie parameter (Davidson's ν); `None` if strengths are undefined.
     pub ties: Option<f64>,
-    /// Why strengths, or their intervals, are undefined.
+    /// Reason if strengths or their intervals are undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
-    /// Every two models, the better one first.
+    /// Pairwise comparisons, the stronger model first.
     pub duels: Vec<PairwiseComparison>,
 }
 
-/// One model.
+/// Statistics of one model.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankedModel {
-    /// Its name.
+    /// Name of the model.
     pub model: String,
-    /// Its rank, 1 for the best; equal models share it.
+    /// Rank, 1 for the best; models with equal strength have the same rank.
     pub rank: usize,
-    /// The ranks that are left to it by the models that are better and worse for more than chance; those of all
-    /// models are right at once with 95 % confidence.
+    /// Simultaneous 95 % rank interval, from the significant comparisons.
     pub rank_interval: [usize; 2],
-    /// The part of its pairs it won, a tie being half a win.
+    /// Proportion of pairs won; a tie counts as ½.
     pub win_rate: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the win rate.
     pub win_rate_interval: Option<[f64; 2]>,
-    /// The logarithm of its strength, the mean of all being 0.
+    /// Log strength; the mean over all models is 0.
     pub strength: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the strength.
     pub strength_interval: Option<[f64; 2]>,
     /// Pairs won.
     pub wins: u64,
@@ -65,24 +64,23 @@ pub struct RankedModel {
     pub losses: u64,
     /// Pairs with a verdict.
     pub n: u64,
-    /// The part of its pairs that has one.
+    /// Proportion of pairs that have a verdict.
     pub coverage: f64,
 }
 
-/// Ranks the models of some runs of one judge.
+/// Ranks the models of one judge's runs.
 ///
 /// # Errors
 ///
-/// If the runs are of different judges, or no pair has a verdict.
+/// The runs are from different judges, or no pair has a verdict.
 pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> Result<Ranking> {
     let Some(first) = runs.first() else {
-        bail!("no records\nhint: name the folder that `acem3 judge --out` wrote");
+        bail!("no records\nhint: pass the output folder of `acem3 judge`");
     };
     if let Some(other) = runs.iter().find(|run| run.judge != first.judge) {
         bail!(
-            "{} and {}: verdicts of two judges ({} and {})\n\
-             hint: rank the records of each judge by themselves, and compare judges with \
-             `acem3 agree --against`",
+            "{} and {}: expected records of one judge, found {} and {}\n\
+             hint: rank each judge separately; compare judges with `acem3 agree --against`",
             first.path.display(),
             other.path.display(),
             first.name,
@@ -92,7 +90,7 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
     let games = ComparisonData::new(runs, target);
     if games.pairs.is_empty() {
         bail!(
-            "{}: no pair has a verdict\nhint: `acem3 judge` says why with --verbose",
+            "{}: no pair has a verdict\nhint: run `acem3 judge` with --verbose to see the reasons",
             first.path.display()
         );
     }
@@ -103,7 +101,8 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
     let strengths_undefined = match &whole.fit {
         Err(reason) => Some(reason.to_string()),
         Ok(_) if fitted * 20 < draws.len() * 19 => Some(format!(
-            "strengths have no interval: in {} of {} draws some model lost to no other, or met none",
+            "no strength intervals: strengths are undefined in {} of {} resamples (a model without wins, losses or \
+             opponents)",
             draws.len() - fitted,
             draws.len()
         )),
@@ -176,9 +175,9 @@ fn model(
     }
 }
 
-/// The best and the worst rank of a model: below all that are better than it, above all that are worse, as far
-/// as that is more than chance. As all tests together err once in twenty times at most, so do all ranks
-/// (Mogstad, Romano, Shaikh and Wilhelm, Inference for ranks, 2024).
+/// Returns the best and the worst rank of a model: below all significantly better models, above all
+/// significantly worse ones. The tests have a family-wise error rate of at most 5 %, so the intervals of all
+/// models hold together with 95 % confidence (Mogstad, Romano, Shaikh and Wilhelm, Inference for ranks, 2024).
 fn left_ranks(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usize; 2] {
     let told = || duels.iter().filter(|duel| duel.is_significant());
     let better = told().filter(|duel| duel.second == model).count();

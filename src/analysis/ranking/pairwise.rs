@@ -1,49 +1,49 @@
-//! Every two models, and whether the one is better for more than chance.
+//! Pairwise comparisons of models with significance tests.
 
 use serde::Serialize;
 
 use crate::analysis::ranking::comparison_data::{ComparisonData, ReplicateStrengths};
 use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes, holm, interval, sign_flip};
 
-/// The fewest images by which any difference could be told: of five that all speak for the same model chance
-/// makes one in sixteen.
+/// Minimum number of images for a test. With five images that all favour the same model, the exact two-sided p
+/// is 1/16, which can never be significant.
 const ENOUGH: usize = 6;
 
-/// Two models.
+/// Comparison of two models.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairwiseComparison {
-    /// The higher ranked one.
+    /// Model with the higher strength.
     pub first: String,
-    /// The other.
+    /// The other model.
     pub second: String,
-    /// Their pairs that the first won.
+    /// Pairs of the two models that the first won.
     pub wins: u64,
-    /// Their pairs that were tied.
+    /// Tied pairs of the two models.
     pub ties: u64,
-    /// Their pairs that the second won.
+    /// Pairs of the two models that the second won.
     pub losses: u64,
-    /// How much the logarithm of the first's strength is above the second's, over all pairs of all models;
-    /// where strengths are undefined, of strengths drawn a little to each other.
+    /// Log strength of the first minus that of the second, fitted on all pairs of all models. Regularised
+    /// (shrunk) strengths if the maximum-likelihood strengths are undefined.
     pub difference: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the difference.
     pub interval: Option<[f64; 2]>,
-    /// The two-sided p-value of the points by which the first is ahead, image by image, were the two to change
-    /// places by the toss of a coin; exact, and 1 where their strengths say the contrary.
+    /// Two-sided p-value of the exact paired permutation test, clustered by image. 1 if the sign of the lead
+    /// contradicts the strengths.
     pub p: Option<f64>,
-    /// After Holm's correction for all pairs of models.
+    /// p-value after Holm's correction over all comparisons.
     pub p_holm: Option<f64>,
-    /// What that says: whether the one is better, or no significant difference.
+    /// Result as text.
     pub words: String,
 }
 
 impl PairwiseComparison {
-    /// Whether the first is better for more than chance.
+    /// Returns true if the first model is significantly better (Holm-corrected p below 0.05).
     pub fn is_significant(&self) -> bool {
         self.p_holm.is_some_and(|p| p < 0.05)
     }
 }
 
-/// All duels, the models in the order given, best first.
+/// Compares every two models. `order` lists the models, best first.
 pub(super) fn duels(
     games: &ComparisonData,
     order: &[usize],
@@ -76,7 +76,7 @@ fn duel(
     draws: &[ReplicateStrengths],
 ) -> PairwiseComparison {
     let apart = |of: &Davidson| of.strengths[i] - of.strengths[j];
-    // One kind of strengths for the difference and all its draws.
+    // Use the same kind of strengths for the difference and its resamples.
     let fitted = |draw: &ReplicateStrengths| draw.fit.as_ref().map(apart).map_err(|e| *e);
     let shrunk = |draw: &ReplicateStrengths| -> Defined<f64> { Ok(apart(&draw.shrunk)) };
     let drawn = match whole.fit {
@@ -85,7 +85,7 @@ fn duel(
     };
     let difference = apart(whole.best());
     let lead = games.lead([i, j]);
-    // Who is ahead of few opponents may be behind in strength: neither is better then.
+    // A model can lead on common opponents but have the lower strength: then neither is better.
     let p = lead.map(|lead| {
         let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
         if agrees { sign_flip(&lead) } else { 1.0 }
@@ -110,10 +110,10 @@ fn words(duel: &PairwiseComparison, clusters: &Clusters) -> String {
         Some(_) if duel.is_significant() => format!("{first} is better than {second}"),
         Some(_) => format!("{first} and {second}: no significant difference"),
         None if clusters.count() >= ENOUGH => {
-            format!("{first} and {second}: no case in which both were compared with the same model")
+            format!("{first} and {second}: no common case or opponent")
         }
         None => format!(
-            "{first} and {second}: too few images to tell ({}, at least {ENOUGH} are needed)",
+            "{first} and {second}: too few images for a test ({}, expected at least {ENOUGH})",
             clusters.count()
         ),
     }

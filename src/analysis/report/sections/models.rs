@@ -113,8 +113,8 @@ pub(super) fn distributions(report: &ReportData) -> ReportSection {
             let bars = judge.histograms.iter().map(|histogram| {
                 Chart::bars(
                     &histogram.model,
-                    "Bars: number of scores, rounded to half points; the vertical scale differs between models. The next \
-                     table has the counts.",
+                    "Bars: number of scores, rounded to half points; the vertical scale differs between models. The \
+                     next table has the counts.",
                     &Axis::points(),
                     &histogram.counts,
                 )
