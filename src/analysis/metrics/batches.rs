@@ -1,8 +1,8 @@
-//! Work in batches of what has the same size, so that nothing is padded.
+//! Batches of items of equal size, so that no padding is needed.
 
 use std::collections::BTreeMap;
 
-/// The places of `items`, in batches of equal `size`, each of at most `most` items.
+/// Returns the indices of `items` in batches of equal `size`, with at most `most` items each.
 pub(super) fn batches<T, K: Ord>(
     items: &[T],
     size: impl Fn(&T) -> K,

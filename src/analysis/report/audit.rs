@@ -31,8 +31,8 @@ impl ReportAudit {
     pub fn read(path: &Path, judges: &[String]) -> Result<Self> {
         let place = || {
             format!(
-                "--audit {} cannot be read\nhint: expected the JSON of `acem3 audit` (--out FILE, or \
-                 --format json)",
+                "--audit {}: could not read the audit file\nhint: pass the JSON output of `acem3 audit` (--out \
+                 FILE, or --format json)",
                 path.display()
             )
         };
