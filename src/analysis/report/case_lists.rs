@@ -73,15 +73,13 @@ pub(super) fn of_judge(browser: &CaseBrowser, judge: usize) -> Vec<SectionBlock>
                 .then(|| format!("{}, {}", preferred(entry, own), preferred(entry, label)))
         },
     );
-    let missing = list(browser, "unscored", "reason", |entry| match entry
-        .verdicts
-        .get(judge)?
-        .as_ref()?
-    {
-        OutcomeSummary::Unscored { reason, message } => {
-            Some(format!("{}: {message}", reason.name()))
+    let missing = list(browser, "unscored", "reason", |entry| {
+        match entry.verdicts.get(judge)?.as_ref()? {
+            OutcomeSummary::Unscored { reason, message } => {
+                Some(format!("{}: {message}", reason.name()))
+            }
+            OutcomeSummary::Judged { .. } => None,
         }
-        OutcomeSummary::Judged { .. } => None,
     });
     [flips, labels, missing].into_iter().flatten().collect()
 }

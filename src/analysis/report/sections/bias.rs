@@ -51,7 +51,10 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
                 }));
                 table.row(row);
             }
-            let title = format!("mean scores by {by} (score target: {})", report.target.key());
+            let title = format!(
+                "mean scores by {by} (score target: {})",
+                report.target.key()
+            );
             section.tables([TableSection::new(title, table).with_notes(vec![
                 "brackets: 95 % CI; undefined: too few images, or all scores are equal".to_owned(),
             ])]);
@@ -73,9 +76,7 @@ pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSect
         }
         let found = case_lists::of_judge(browser, number);
         if found.is_empty() {
-            section.say(
-                "No flips, no unscored pairs, and no known disagreement with the labels.",
-            );
+            section.say("No flips, no unscored pairs, and no known disagreement with the labels.");
         }
         section.blocks.extend(found);
     }

@@ -92,9 +92,9 @@ pub(super) fn judges(report: &ReportData) -> ReportSection {
         }
         match &compared.against {
             Some(against) => section.tables([JudgeComparison::table(against)]),
-            None => section.say(
-                "No comparison with the labels: no pair that both judged is labelled.",
-            ),
+            None => {
+                section.say("No comparison with the labels: no pair that both judged is labelled.")
+            }
         }
     }
     section
