@@ -14,9 +14,9 @@ use crate::statistics::{
 };
 
 /// Minimum number of labelled responses for a map.
-const FEWEST: usize = 20;
+const MIN_RESPONSES: usize = 20;
 /// Number of bootstrap curves stored with a map.
-const KEPT: usize = 100;
+const STORED_CURVES: usize = 100;
 
 /// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub fn fit(
             .collect();
         bail!(
             "too few labels for a calibration ({})\n\
-             hint: label at least {FEWEST} responses on several images with scores",
+             hint: label at least {MIN_RESPONSES} responses on several images with scores",
             reasons.join("; ")
         );
     }
@@ -92,11 +92,11 @@ impl ScoreLabelPairs {
             Some((cluster, unit.judge?, unit.label(None)?))
         });
         let judged: Vec<_> = judged.collect();
-        if judged.len() < FEWEST {
+        if judged.len() < MIN_RESPONSES {
             return Err(Undefined::TooFew {
                 what: "labelled responses with a score",
                 found: judged.len(),
-                needed: FEWEST,
+                needed: MIN_RESPONSES,
             });
         }
         Ok(Self {
@@ -126,7 +126,7 @@ impl ScoreLabelPairs {
         let once = vec![1.0; self.scores.len()];
         let curve = self.curve(fitting.method, &once)?;
         let kept = Bootstrap {
-            draws: KEPT,
+            draws: STORED_CURVES,
             ..fitting.bootstrap
         };
         let draws = kept.draw(&self.clusters, |weights| {

@@ -49,7 +49,7 @@ impl ComparisonData {
             *place = number;
         }
         let mut asked = vec![0; numbers.len()];
-        let mut told: Vec<&PairVerdict> = Vec::new();
+        let mut judged: Vec<&PairVerdict> = Vec::new();
         let mut pairs = Vec::new();
         for verdict in all() {
             let number = |model: &String| numbers.get(model.as_str()).copied().unwrap_or_default();
@@ -59,17 +59,17 @@ impl ComparisonData {
             }
             if let Some(order) = verdict.order(target) {
                 pairs.push((both, order));
-                told.push(verdict);
+                judged.push(verdict);
             }
         }
         let mut numbers_of_cases: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut cases = Vec::with_capacity(told.len());
-        for verdict in &told {
+        let mut cases = Vec::with_capacity(judged.len());
+        for verdict in &judged {
             let next = numbers_of_cases.len();
             cases.push(*numbers_of_cases.entry(&verdict.case).or_insert(next));
         }
         Self {
-            clusters: Clusters::new(told.iter().map(|verdict| verdict.cluster.as_str())),
+            clusters: Clusters::new(judged.iter().map(|verdict| verdict.cluster.as_str())),
             models: numbers.into_keys().map(str::to_owned).collect(),
             pairs,
             cases,
@@ -96,7 +96,7 @@ impl ComparisonData {
     /// count in the cases in which it was compared equally often with both. `None` if no case has a pair of the
     /// two or a common opponent.
     pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
-        let mut meetings: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
+        let mut results: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
         for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
             let points = match order {
                 Ordering::Greater => 1,
@@ -109,17 +109,17 @@ impl ComparisonData {
                 }
                 // A direct pair has each as the other's opponent: use one index for both.
                 let opponent = if other == j { i } else { other };
-                let meeting = meetings.entry((self.cases[at], opponent)).or_default();
-                meeting.cluster = self.clusters.of(at);
-                meeting.ahead += if own == i { points } else { -points };
-                meeting.surplus += if own == i { 1 } else { -1 };
+                let result = results.entry((self.cases[at], opponent)).or_default();
+                result.cluster = self.clusters.of(at);
+                result.ahead += if own == i { points } else { -points };
+                result.surplus += if own == i { 1 } else { -1 };
             }
         }
         let mut ahead = vec![0; self.clusters.count()];
         let mut met = false;
-        for meeting in meetings.values().filter(|meeting| meeting.surplus == 0) {
+        for result in results.values().filter(|result| result.surplus == 0) {
             met = true;
-            ahead[meeting.cluster] += meeting.ahead;
+            ahead[result.cluster] += result.ahead;
         }
         met.then_some(ahead)
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     /// Two cases with all pairs of three models and a third case with two models, one image each.
-    fn games() -> ComparisonData {
+    fn example() -> ComparisonData {
         use Ordering::{Equal, Greater, Less};
         let pairs = vec![
             ([0, 1], Greater),
@@ -164,10 +164,10 @@ mod tests {
     /// case lacks `b`, so it does not count.
     #[test]
     fn leads_match_hand_calculation() {
-        assert_eq!(games().lead([0, 1]), Some(vec![4, 0, 0]));
-        assert_eq!(games().lead([1, 0]), Some(vec![-4, 0, 0]));
-        assert_eq!(games().lead([0, 2]), Some(vec![2, 3, -2]));
-        let mut apart = games();
+        assert_eq!(example().lead([0, 1]), Some(vec![4, 0, 0]));
+        assert_eq!(example().lead([1, 0]), Some(vec![-4, 0, 0]));
+        assert_eq!(example().lead([0, 2]), Some(vec![2, 3, -2]));
+        let mut apart = example();
         apart.pairs.truncate(1);
         assert_eq!(apart.lead([0, 2]), None);
     }

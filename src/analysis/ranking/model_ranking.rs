@@ -87,16 +87,16 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
             other.name
         );
     }
-    let games = ComparisonData::new(runs, target);
-    if games.pairs.is_empty() {
+    let data = ComparisonData::new(runs, target);
+    if data.pairs.is_empty() {
         bail!(
             "{}: no pair has a verdict\nhint: run `acem3 judge` with --verbose to see the reasons",
             first.path.display()
         );
     }
-    let once = vec![1.0; games.pairs.len()];
-    let whole = games.draw(&once);
-    let draws = bootstrap.draw(&games.clusters, |weights| games.draw(weights));
+    let once = vec![1.0; data.pairs.len()];
+    let whole = data.draw(&once);
+    let draws = bootstrap.draw(&data.clusters, |weights| data.draw(weights));
     let fitted = draws.iter().filter(|draw| draw.fit.is_ok()).count();
     let strengths_undefined = match &whole.fit {
         Err(reason) => Some(reason.to_string()),
@@ -108,23 +108,23 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
         )),
         Ok(_) => None,
     };
-    let mut order: Vec<usize> = (0..games.models.len()).collect();
+    let mut order: Vec<usize> = (0..data.models.len()).collect();
     let strengths = &whole.best().strengths;
     order.sort_by(|a, b| strengths[*b].total_cmp(&strengths[*a]));
-    let outcomes = games.outcomes(&once);
-    let duels = duels(&games, &order, &whole, &draws);
+    let outcomes = data.outcomes(&once);
+    let duels = duels(&data, &order, &whole, &draws);
     let models = order.iter().map(|i| {
-        let mut model = model(&games, *i, &whole, &draws, &outcomes);
-        model.rank_interval = left_ranks(&model.model, order.len(), &duels);
+        let mut model = model(&data, *i, &whole, &draws, &outcomes);
+        model.rank_interval = rank_interval(&model.model, order.len(), &duels);
         model
     });
     Ok(Ranking {
         name: first.name.clone(),
         judge: first.judge.clone(),
         target,
-        n: games.pairs.len(),
+        n: data.pairs.len(),
         pairs: runs.iter().map(|run| run.pairs.len()).sum(),
-        images: games.clusters.count(),
+        images: data.clusters.count(),
         draws: bootstrap.draws,
         seed: bootstrap.seed,
         models: models.collect(),
@@ -135,30 +135,30 @@ pub fn ranking(runs: &[Verdicts], target: ScoreTarget, bootstrap: Bootstrap) -> 
 }
 
 fn model(
-    games: &ComparisonData,
+    data: &ComparisonData,
     i: usize,
     whole: &ReplicateStrengths,
     draws: &[ReplicateStrengths],
     outcomes: &PairwiseOutcomes,
 ) -> RankedModel {
-    let all = games.models.len();
+    let all = data.models.len();
     let sum = |of: &dyn Fn(usize) -> f64| (0..all).map(of).sum::<f64>() as u64;
     let wins = sum(&|j| outcomes.wins(i, j));
     let ties = sum(&|j| outcomes.ties(i, j));
     let losses = sum(&|j| outcomes.wins(j, i));
     let rate = whole.rates[i];
-    let rates = interval(draws.iter().map(|d| d.rates[i]).collect(), &games.clusters);
+    let rates = interval(draws.iter().map(|d| d.rates[i]).collect(), &data.clusters);
     let strength = |draw: &ReplicateStrengths| {
         draw.fit
             .as_ref()
             .map(|fit| fit.strengths[i])
             .map_err(|e| *e)
     };
-    let strengths = interval(draws.iter().map(strength).collect(), &games.clusters);
+    let strengths = interval(draws.iter().map(strength).collect(), &data.clusters);
     let n = wins + ties + losses;
-    let images = games.clusters.among(|at| games.pairs[at].0.contains(&i));
+    let images = data.clusters.among(|at| data.pairs[at].0.contains(&i));
     RankedModel {
-        model: games.models[i].clone(),
+        model: data.models[i].clone(),
         rank: whole.best().ranks()[i],
         rank_interval: [1, all],
         win_rate: rate.ok(),
@@ -171,16 +171,24 @@ fn model(
         ties,
         losses,
         n,
-        coverage: n as f64 / games.asked[i].max(1) as f64,
+        coverage: n as f64 / data.asked[i].max(1) as f64,
     }
 }
 
 /// Returns the best and the worst rank of a model: below all significantly better models, above all
 /// significantly worse ones. The tests have a family-wise error rate of at most 5 %, so the intervals of all
 /// models hold together with 95 % confidence (Mogstad, Romano, Shaikh and Wilhelm, Inference for ranks, 2024).
-fn left_ranks(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usize; 2] {
-    let told = || duels.iter().filter(|duel| duel.is_significant());
-    let better = told().filter(|duel| duel.second == model).count();
-    let worse = told().filter(|duel| duel.first == model).count();
+fn rank_interval(model: &str, all: usize, duels: &[PairwiseComparison]) -> [usize; 2] {
+    let significant = || {
+        duels
+            .iter()
+            .filter(|comparison| comparison.is_significant())
+    };
+    let better = significant()
+        .filter(|comparison| comparison.second == model)
+        .count();
+    let worse = significant()
+        .filter(|comparison| comparison.first == model)
+        .count();
     [1 + better, all - worse]
 }

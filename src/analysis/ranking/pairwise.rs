@@ -7,7 +7,7 @@ use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes, holm, int
 
 /// Minimum number of images for a test. With five images that all favour the same model, the exact two-sided p
 /// is 1/16, which can never be significant.
-const ENOUGH: usize = 6;
+const MIN_IMAGES: usize = 6;
 
 /// Comparison of two models.
 #[derive(Clone, Debug, Serialize)]
@@ -45,31 +45,31 @@ impl PairwiseComparison {
 
 /// Compares every two models. `order` lists the models, best first.
 pub(super) fn duels(
-    games: &ComparisonData,
+    data: &ComparisonData,
     order: &[usize],
     whole: &ReplicateStrengths,
     draws: &[ReplicateStrengths],
 ) -> Vec<PairwiseComparison> {
-    let outcomes = games.outcomes(&vec![1.0; games.pairs.len()]);
+    let outcomes = data.outcomes(&vec![1.0; data.pairs.len()]);
     let mut duels = Vec::new();
     for (place, i) in order.iter().enumerate() {
         for j in order.iter().skip(place + 1) {
-            duels.push(duel(games, [*i, *j], &outcomes, whole, draws));
+            duels.push(compare(data, [*i, *j], &outcomes, whole, draws));
         }
     }
-    let p: Vec<f64> = duels.iter().filter_map(|duel| duel.p).collect();
-    let tested = duels.iter_mut().filter(|duel| duel.p.is_some());
-    for (duel, p) in tested.zip(holm(&p)) {
-        duel.p_holm = Some(p);
+    let p: Vec<f64> = duels.iter().filter_map(|comparison| comparison.p).collect();
+    let tested = duels.iter_mut().filter(|comparison| comparison.p.is_some());
+    for (comparison, p) in tested.zip(holm(&p)) {
+        comparison.p_holm = Some(p);
     }
-    for duel in &mut duels {
-        duel.words = words(duel, &games.clusters);
+    for comparison in &mut duels {
+        comparison.words = words(comparison, &data.clusters);
     }
     duels
 }
 
-fn duel(
-    games: &ComparisonData,
+fn compare(
+    data: &ComparisonData,
     [i, j]: [usize; 2],
     outcomes: &PairwiseOutcomes,
     whole: &ReplicateStrengths,
@@ -84,36 +84,36 @@ fn duel(
         Err(_) => draws.iter().map(shrunk).collect(),
     };
     let difference = apart(whole.best());
-    let lead = games.lead([i, j]);
+    let lead = data.lead([i, j]);
     // A model can lead on common opponents but have the lower strength: then neither is better.
     let p = lead.map(|lead| {
         let agrees = lead.iter().sum::<i64>() as f64 * difference >= 0.0;
         if agrees { sign_flip(&lead) } else { 1.0 }
     });
     PairwiseComparison {
-        first: games.models[i].clone(),
-        second: games.models[j].clone(),
+        first: data.models[i].clone(),
+        second: data.models[j].clone(),
         wins: outcomes.wins(i, j) as u64,
         ties: outcomes.ties(i, j) as u64,
         losses: outcomes.wins(j, i) as u64,
         difference,
-        interval: interval(drawn, &games.clusters).ok(),
-        p: p.filter(|_| games.clusters.count() >= ENOUGH),
+        interval: interval(drawn, &data.clusters).ok(),
+        p: p.filter(|_| data.clusters.count() >= MIN_IMAGES),
         p_holm: None,
         words: String::new(),
     }
 }
 
-fn words(duel: &PairwiseComparison, clusters: &Clusters) -> String {
-    let (first, second) = (&duel.first, &duel.second);
-    match duel.p_holm {
-        Some(_) if duel.is_significant() => format!("{first} is better than {second}"),
+fn words(comparison: &PairwiseComparison, clusters: &Clusters) -> String {
+    let (first, second) = (&comparison.first, &comparison.second);
+    match comparison.p_holm {
+        Some(_) if comparison.is_significant() => format!("{first} is better than {second}"),
         Some(_) => format!("{first} and {second}: no significant difference"),
-        None if clusters.count() >= ENOUGH => {
+        None if clusters.count() >= MIN_IMAGES => {
             format!("{first} and {second}: no common case or opponent")
         }
         None => format!(
-            "{first} and {second}: too few images for a test ({}, expected at least {ENOUGH})",
+            "{first} and {second}: too few images for a test ({}, expected at least {MIN_IMAGES})",
             clusters.count()
         ),
     }

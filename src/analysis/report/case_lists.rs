@@ -10,23 +10,25 @@ use crate::support::text::plural;
 /// Maximum number of pairs in a list; the case browser shows all.
 const LISTED: usize = 20;
 
-/// Lists the first entries for which `told` returns a text, with that text; `None` without such an entry.
+/// Lists the first entries for which `describe` returns a text, with that text; `None` without such an entry.
 fn list(
     browser: &CaseBrowser,
     title: &str,
     head: &str,
-    told: impl Fn(&BrowserEntry) -> Option<String>,
+    describe: impl Fn(&BrowserEntry) -> Option<String>,
 ) -> Option<SectionBlock> {
     let mut table = Table::new(["case", "models", head]).with_text_columns(3);
-    let (mut places, mut all) = (Vec::new(), 0);
-    for (place, entry) in browser.entries.iter().enumerate() {
-        let Some(said) = told(entry) else { continue };
+    let (mut entries, mut all) = (Vec::new(), 0);
+    for (index, entry) in browser.entries.iter().enumerate() {
+        let Some(text) = describe(entry) else {
+            continue;
+        };
         all += 1;
-        if places.len() < LISTED {
+        if entries.len() < LISTED {
             let line = || format!("line {}", entry.line);
             let case = entry.case.clone().unwrap_or_else(line);
-            table.row([case, entry.models.join(" / "), said]);
-            places.push(place);
+            table.row([case, entry.models.join(" / "), text]);
+            entries.push(index);
         }
     }
     let mut notes = Vec::new();
@@ -37,7 +39,7 @@ fn list(
     }
     let title = format!("{title}: {}", plural(all as u64, "pair"));
     let section = TableSection::new(title, table).with_notes(notes);
-    (all > 0).then_some(SectionBlock::Cases(section, places))
+    (all > 0).then_some(SectionBlock::Cases(section, entries))
 }
 
 /// Describes which of the two models an order prefers.

@@ -220,11 +220,15 @@ fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
     } else {
         plural(pictures.uris.len() as u64, "image")
     };
-    let mut said = format!("{n} of responses, {images} in this file.");
+    let mut intro = format!("{n} of responses, {images} in this file.");
     for (reason, n) in &pictures.missing {
-        let _ = write!(said, " {} not shown: {reason}.", plural(*n as u64, "image"));
+        let _ = write!(
+            intro,
+            " {} not shown: {reason}.",
+            plural(*n as u64, "image")
+        );
     }
-    page.push_str(&CASES.replace("{said}", &html(&said)));
+    page.push_str(&CASES.replace("{intro}", &html(&intro)));
 }
 
 /// Writes the data of the cases: the index, the chunks of analyses and the images.

@@ -12,19 +12,19 @@ const fields = ["q", "status", "model", "flip", "label", "judges", "field", "sor
 
 // Creates an element with attributes and children. Strings become text nodes.
 function el(tag, properties, ...children) {
-  const made = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties || {})) {
-    if (name === "class") made.className = value;
-    else made.setAttribute(name, value);
+    if (name === "class") element.className = value;
+    else element.setAttribute(name, value);
   }
   for (const child of children.flat()) {
-    if (child !== null && child !== undefined) made.append(child);
+    if (child !== null && child !== undefined) element.append(child);
   }
-  return made;
+  return element;
 }
 
 // Creates an element with untrusted text; its text direction follows its script.
-const foreign = (tag, text, properties) => el(tag, { dir: "auto", ...properties }, text);
+const untrusted = (tag, text, properties) => el(tag, { dir: "auto", ...properties }, text);
 const option = (value, text) => el("option", { value }, text);
 const number = (value) => String(Math.round(value * 100) / 100);
 
@@ -49,7 +49,7 @@ const metaOf = (entry) => Object.entries(entry.meta || {}).filter(([, v]) => v !
 const entries = index.entries.map((entry, i) => ({ ...entry, number: i + 1, text: textOf(entry) }));
 
 // Filters: each returns true for the entries to list.
-const keeps = {
+const filters = {
   q: (entry, words) => words.toLowerCase().split(/\s+/).every((word) => entry.text.includes(word)),
   model: (entry, model) => entry.models.includes(model),
   flip: (entry, wanted) => verdictsOf(entry).some((v) => v.flip === (wanted === "yes")),
@@ -103,12 +103,12 @@ function stateOfAddress() {
   const search = new URLSearchParams(hash.startsWith("#cases?") ? hash.slice(7) : "");
   const found = {};
   for (const name of fields) found[name] = search.get(name) || "";
-  const whole = (name, most) => {
+  const integer = (name, most) => {
     const value = Number.parseInt(search.get(name), 10);
     return value >= 1 && value <= most ? value : null;
   };
-  found.page = whole("page", 1e9) || 1;
-  found.open = whole("open", entries.length);
+  found.page = integer("page", 1e9) || 1;
+  found.open = integer("open", entries.length);
   return found;
 }
 
@@ -132,8 +132,8 @@ function go(changes, place) {
 /* ---- the list ---- */
 
 function select() {
-  const active = fields.filter((name) => state[name] && keeps[name]);
-  shown = entries.filter((entry) => active.every((name) => keeps[name](entry, state[name])));
+  const active = fields.filter((name) => state[name] && filters[name]);
+  shown = entries.filter((entry) => active.every((name) => filters[name](entry, state[name])));
   if (sorts[state.sort]) shown.sort(sorts[state.sort]);
 }
 
@@ -141,8 +141,8 @@ function select() {
 function summary(entry) {
   const [first, second] = entry.models;
   if (second === undefined || !verdictsOf(entry).length) return entry.models.join(" / ");
-  const told = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "none"));
-  if (told.length > 1) return first + " / " + second + ": " + told.join(" · ");
+  const scores = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "none"));
+  if (scores.length > 1) return first + " / " + second + ": " + scores.join(" · ");
   const [a, b] = entry.verdicts[0].scores.map(number);
   return first + " " + a + " to " + b + " " + second;
 }
@@ -151,15 +151,15 @@ function flags(entry) {
   const found = [];
   if (!verdictsOf(entry).length) found.push("unscored");
   if (verdictsOf(entry).some((v) => v.flip)) found.push("flip");
-  if (keeps.label(entry, "differ")) found.push("differs from labels");
-  if (keeps.judges(entry, "differ")) found.push("judges disagree");
+  if (filters.label(entry, "differ")) found.push("differs from labels");
+  if (filters.judges(entry, "differ")) found.push("judges disagree");
   return found.map((flag) => el("span", { class: "flag" }, flag));
 }
 
 function item(entry) {
   const link = el("a", { href: address({ open: entry.number }), "data-open": entry.number },
     el("span", { class: "id" }, entry.case || "Line " + entry.line),
-    foreign("span", entry.question || "", { class: "question" }),
+    untrusted("span", entry.question || "", { class: "question" }),
     el("span", { class: "scores" }, summary(entry)));
   if (entry.number === state.open) link.setAttribute("aria-current", "true");
   return el("li", {}, link, flags(entry));
@@ -203,18 +203,18 @@ function bar(value) {
 }
 
 function scored(score, expected, spread) {
-  const told = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
-  return [el("strong", { class: "score" }, number(score)), bar(expected), el("span", { class: "expected" }, told)];
+  const text = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
+  return [el("strong", { class: "score" }, number(score)), bar(expected), el("span", { class: "expected" }, text)];
 }
 
 function chances(probabilities) {
-  const told = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
+  const text = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
   const columns = probabilities.map((p, score) => {
     const column = el("span", { class: "column" });
     column.style.height = Math.max(p, 1) + "%";
     return el("span", { class: "chance" }, el("span", { class: "tall" }, column), el("span", {}, String(score)));
   });
-  return el("span", { class: "chances", role: "img", "aria-label": "Probability of each score: " + told }, columns);
+  return el("span", { class: "chances", role: "img", "aria-label": "Probability of each score: " + text }, columns);
 }
 
 // Creates a heading row and a row with one cell per response.
@@ -229,7 +229,7 @@ function marked(title, level, marks) {
   return rows(title, level, [0, 1].map((side) => [
     el("p", { class: "line" }, scored(marks.scores[side], marks.expected[side], marks.spread[side])),
     marks.probabilities ? chances(marks.probabilities[side]) : null,
-    marks.analyses ? foreign("p", marks.analyses[side] + (marks.cut && marks.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
+    marks.analyses ? untrusted("p", marks.analyses[side] + (marks.cut && marks.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
   ]));
 }
 
@@ -316,12 +316,12 @@ function showCase(focus) {
   const back = el("button", { type: "button", id: "back" }, "Back to the list");
   back.addEventListener("click", close);
   const facts = [];
-  if (entry.question) facts.push(el("dt", {}, "Question"), foreign("dd", entry.question));
-  if (entry.reference) facts.push(el("dt", {}, "Reference"), foreign("dd", entry.reference));
+  if (entry.question) facts.push(el("dt", {}, "Question"), untrusted("dd", entry.question));
+  if (entry.reference) facts.push(el("dt", {}, "Reference"), untrusted("dd", entry.reference));
   facts.push(labels(entry));
-  for (const [name, value] of metaOf(entry)) facts.push(el("dt", { class: "meta" }, name), foreign("dd", String(value)));
+  for (const [name, value] of metaOf(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
   const answers = entry.answers
-    ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => foreign("td", text, { class: "answer" })))]])
+    ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => untrusted("td", text, { class: "answer" })))]])
     : null;
   const detail = details(entry);
   article.replaceChildren(

@@ -15,8 +15,8 @@ pub(super) fn bias(report: &ReportData) -> ReportSection {
         let found = judge.leanings.iter();
         let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(found.collect()));
-        let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
-        section.tables(told.map(Finding::table));
+        let measured = judge.leanings.iter().filter(|f| !f.measures.is_empty());
+        section.tables(measured.map(Finding::table));
         section.say("Run `acem3 audit CASES` to measure image sensitivity and bias.");
     });
     if let Some(audit) = &report.audit {
