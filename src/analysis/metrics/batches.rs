@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_is_in_one_batch_of_its_size() {
+    fn each_item_is_in_one_batch_of_equal_sizes() {
         let items = ["a", "bb", "c", "dd", "e"];
         let found = batches(&items, |text| text.len(), |_| 2);
         assert_eq!(found, [vec![0, 2], vec![4], vec![1, 3]]);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn bleu_matches_hand_calculation() {
         // Precisions 5/6, 3/5, 1/4, and 1/(2 · 3) by smoothing; no penalty.
         let one = counts("the cat sat on the mat", "the cat is on the mat");
         assert_eq!(one.correct, [5, 3, 1, 0]);
@@ -136,7 +136,7 @@ mod tests {
 
     /// Corpus BLEU differs from the mean of the sentences.
     #[test]
-    fn corpora_add_counts_up() {
+    fn corpus_bleu_sums_counts() {
         let both = [counts("a b", "a b"), counts("c d e f", "a b c d")];
         let sum: BleuCounts = both.into_iter().sum();
         assert_eq!((sum.correct, sum.total), ([4, 2, 0, 0], [6, 4, 2, 1]));

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_words_and_signs_are_none() {
+    fn characters_are_words_without_punctuation() {
         for (text, expected) in [
             ("左下肺，T1加权。", "左 下 肺 t1 加 权"),
             ("X光 — the CT", "x 光 ct"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negation_is_heard() {
+    fn negated_answers_are_wrong() {
         let right = |answer, reference| is_right(&characters(answer), &characters(reference));
         for (answer, reference) in [
             ("是的", "是"),

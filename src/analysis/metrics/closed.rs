@@ -54,7 +54,7 @@ mod tests {
 
     /// Published code searches for the letters `no` anywhere, for example in "normal", "not" and "noted".
     #[test]
-    fn yes_and_no_are_words_and_the_first_decides() {
+    fn first_yes_or_no_word_counts() {
         assert!(right("Yes, it is.", "yes"));
         assert!(right("No. Nothing abnormal.", "No"));
         assert!(!right("There is no fracture, yes.", "yes"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_set_says_which_questions_are_closed() {
+    fn answer_type_defines_closed_questions() {
         let meta = |kind: &str| Map::from_iter([("answer_type".to_owned(), kind.into())]);
         assert_eq!(is_closed(&meta("CLOSED "), Some("left")), Some(true));
         assert_eq!(is_closed(&meta("OPEN"), Some("yes")), Some(false));

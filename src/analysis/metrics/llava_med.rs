@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_faults_are_kept() {
+    fn bugs_of_published_code_are_reproduced() {
         // Wrong, but excluded.
         assert_eq!(closed("No, it is not.", "yes"), None);
         // Counts as right because `normal` contains `no`.
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_normal() {
+    fn text_is_normalised_like_published_code() {
         for (text, expected) in [
             ("The two-sided, 1,000 cm.", "twosided 1000 cm"),
             ("left-sided 3.5 cm.", "left sided 3.5 cm"),

@@ -105,7 +105,7 @@ mod tests {
     /// Known bugs: `MedEvalKit` unpacks F1, precision and recall in the wrong order; LLaVA-Med counts a word as
     /// often as the answer repeats it.
     #[test]
-    fn each_number_has_its_own_name_and_repeating_earns_nothing() {
+    fn fields_are_named_and_repeats_do_not_count() {
         let once = pair("left lung base", "left lung").agreement(1);
         assert!((once.precision - 2.0 / 3.0).abs() < 1e-12);
         assert!((once.recall - 1.0).abs() < 1e-12);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_counted_as_often_as_both_have_them() {
+    fn ngrams_count_as_often_as_in_both() {
         let pair = pair("a b a b a", "b a b a b");
         assert_eq!((pair.common(1), pair.common(2), pair.common(6)), (4, 4, 0));
         assert_eq!(self::pair("", "a").agreement(1), PrecisionRecall::default());

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_ascii() {
+    fn words_are_ascii_letters_and_digits() {
         let plain = |text| tokens(text, false).join(" ");
         assert_eq!(
             plain("T2-weighted, 3.5 CM; café 肺"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn rouge_l_matches_hand_calculation() {
         let pair = |a, b| WordOverlap::new(&tokens(a, false), &tokens(b, false));
         let found = rouge_l(&pair("police kill the gunman", "police killed the gunman"));
         assert!((found.f1 - 0.75).abs() < 1e-12);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn bleu_of_a_corpus_is_as_sure_as_its_draws() {
+    fn corpus_bleu_interval_matches_binomial() {
         let images: Vec<String> = (0..100).map(|i| i.to_string()).collect();
         let sample = halves(&images);
         // All four precisions equal the proportion of right answers, so the interval is that of a binomial.
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn few_images_are_unsure_of_shares() {
+    fn few_images_give_wide_intervals() {
         let images: Vec<String> = (0..4).map(|i| i.to_string()).collect();
         let share = halves(&images)
             .estimate(column("exact_match"))

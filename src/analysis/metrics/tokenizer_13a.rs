@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_are_cut_off_and_numbers_stay() {
+    fn punctuation_is_separated_and_numbers_stay() {
         for (text, expected) in [
             ("It's 3.5 cm, left-sided.", "It's 3.5 cm , left-sided ."),
             ("(T2-weighted) 1-2", "( T2 - weighted ) 1 - 2"),

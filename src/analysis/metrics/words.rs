@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn articles_punctuation_and_case_do_not_count() {
+    fn articles_punctuation_and_case_are_ignored() {
         for (text, expected) in [
             (
                 "The left-sided  lung, an effusion.",
