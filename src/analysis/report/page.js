@@ -121,7 +121,7 @@ function address(changes) {
   return "#cases?" + search;
 }
 
-// Applies changes to the state. `place` adds a history entry; without it the current one is replaced.
+// Applies changes to the state. If `place` is true, adds a history entry; otherwise replaces the current one.
 function go(changes, place) {
   const to = address(changes);
   if (place) history.pushState(null, "", to);
@@ -141,7 +141,7 @@ function select() {
 function summary(entry) {
   const [first, second] = entry.models;
   if (second === undefined || !verdictsOf(entry).length) return entry.models.join(" / ");
-  const scores = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "none"));
+  const scores = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "unscored"));
   if (scores.length > 1) return first + " / " + second + ": " + scores.join(" · ");
   const [a, b] = entry.verdicts[0].scores.map(number);
   return first + " " + a + " to " + b + " " + second;
@@ -273,7 +273,7 @@ function verdictOf(entry, i, detail) {
   } else if (!judged(verdict)) {
     parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
   } else {
-    const stable = { true: "Flip: the preferred response changes with the presentation order.", false: "No flip: both presentation orders prefer the same response." };
+    const stable = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
     parts.push(el("p", {}, preferred(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
       + (stable[verdict.flip] || "Judged in one presentation order only.")));
     parts.push(combined(entry, verdict, detail));
@@ -291,7 +291,7 @@ function picture(entry) {
   const caption = el("figcaption", {}, entry.image);
   if (entry.picture === undefined) return el("figure", {}, el("p", { class: "absent" }, "Image not in this file"), caption);
   const src = byId("picture-" + entry.picture).textContent;
-  return el("figure", {}, el("img", { src, alt: "The image of this case" }), caption);
+  return el("figure", {}, el("img", { src, alt: "Image of the case" }), caption);
 }
 
 function labels(entry) {
