@@ -261,7 +261,7 @@ fn no_metric_is_exchanged_for_another() {
             "model_type is bart",
         ),
         (vec!["--bart", &bert], "model_type is bert"),
-        (vec!["--bart", "nowhere"], "there is no config.json in it"),
+        (vec!["--bart", "nowhere"], "no config.json in the folder"),
         (vec!["--idf"], "--bert"),
     ] {
         let said = metrics(&folder, &args);

@@ -59,7 +59,11 @@ fn wins_ties_and_losses_are_those_of_the_records() {
 fn chance_is_not_taken_for_a_difference() {
     // Five images tell nothing, twelve tell that there is nothing.
     let few = judged(10).run(&["rank", "out", "--resamples", "200"]);
-    assert!(few.out.contains("too few images to tell (5"), "{}", few.out);
+    assert!(
+        few.out.contains("too few images for a test (5"),
+        "{}",
+        few.out
+    );
     let folder = judged(24);
     let said = folder.run(&["rank", "out", "--resamples", "200"]);
     assert!(

@@ -84,7 +84,7 @@ fn every_record_is_an_entry_with_its_verdict() {
         }
     }
     assert_eq!(unscored, 2);
-    assert!(page.contains("without a verdict: 2 pairs"), "no list");
+    assert!(page.contains("unscored: 2 pairs"), "no list");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn images_are_those_that_were_judged_or_none() {
     .unwrap();
     let said = folder.run(&["report", "--resamples", "50", "out"]);
     assert_eq!(pictures(&said.out), 1);
-    let told = "1 image not shown: not the bytes that were judged";
+    let told = "1 image not shown: the file changed after judging";
     assert!(
         said.err.contains(told) && said.out.contains(told),
         "{}",

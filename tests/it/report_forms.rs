@@ -226,7 +226,7 @@ fn an_audit_s_findings_are_told_in_its_words() {
     folder.write("audit.json", "[]");
     let said = run(&folder, &["--audit", "audit.json"]);
     assert!(
-        said.code == 2 && said.err.contains("--audit audit.json cannot be read"),
+        said.code == 2 && said.err.contains("--audit audit.json: could not read"),
         "{}",
         said.err
     );

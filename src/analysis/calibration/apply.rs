@@ -1,4 +1,4 @@
-//! Mapped scores: in records, and as means of models.
+//! Applies calibrations to records and computes mean calibrated scores of models.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Bootstrap, Clusters, Defined, Isotonic, interval, mean};
 
-/// The mean score of one model on one target.
+/// Mean raw and calibrated score of one model on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CalibratedMean {
-    /// The model.
+    /// Model.
     pub model: String,
-    /// What is scored.
+    /// Score target.
     pub target: ScoreTarget,
-    /// Scores: each response as often as it was judged.
+    /// Number of scores; a response counts once per scored pair.
     pub n: usize,
-    /// The part of its pairs that has a verdict.
+    /// Proportion of the model's pairs that have a verdict.
     pub coverage: f64,
-    /// The mean of the judge's scores.
+    /// Mean of the judge's scores.
     pub score: f64,
-    /// The mean of the mapped scores.
+    /// Mean of the calibrated scores.
     pub calibrated: f64,
-    /// Its 95 % interval, in which is what is not known of the map.
+    /// 95 % interval of the calibrated mean; includes the uncertainty of the map.
     pub interval: Option<[f64; 2]>,
 }
 
-/// One model's scores on one target.
+/// Scores of one model on one target.
 #[derive(Default)]
 struct TargetScores<'a> {
     scores: Vec<f64>,
@@ -38,7 +38,7 @@ struct TargetScores<'a> {
     pairs: usize,
 }
 
-/// The mean scores of every model, as the judge gives them and on the scale of labels.
+/// Computes the raw and calibrated mean scores of every model.
 pub fn means(
     calibration: &Calibration,
     verdicts: &Verdicts,
@@ -77,7 +77,7 @@ impl TargetScores<'_> {
         let map = |s: &f64| Some(fitted.curve.at(*s));
         let mapped: Vec<Option<f64>> = self.scores.iter().map(map).collect();
         let clusters = Clusters::new(self.clusters.iter().copied());
-        // Each draw of the responses is mapped by a draw of the map.
+        // Each resample of the responses uses one bootstrap curve.
         let curves: Vec<Isotonic> = fitted.draws.iter().map(|values| on_grid(values)).collect();
         let drawn: Vec<Vec<Option<f64>>> = curves
             .iter()
@@ -103,7 +103,7 @@ impl TargetScores<'_> {
     }
 }
 
-/// A draw of a map between the places at which it is kept: straight.
+/// Interpolates a bootstrap curve linearly between its stored values.
 fn on_grid(values: &[f64]) -> Isotonic {
     Isotonic {
         points: grid().zip(values).map(|(x, y)| [x, *y]).collect(),
@@ -111,7 +111,7 @@ fn on_grid(values: &[f64]) -> Isotonic {
 }
 
 impl Calibration {
-    /// What is added to a record: the mapped scores by target.
+    /// Returns the calibrated scores of a record by target.
     pub fn mapped(&self, verdict: &PairVerdict) -> Option<Value> {
         let scores = verdict.scores.as_ref()?;
         let mut mapped = Map::new();

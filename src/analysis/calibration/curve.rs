@@ -1,35 +1,35 @@
-//! The form of a map: a rising curve, or a straight line.
+//! Calibration curves: isotonic or linear.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Defined, Isotonic, LinearFit};
 
-/// How a map is fitted.
+/// Fitting method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Any curve that never falls; wants some hundred labels
+    /// Isotonic (non-decreasing) curve; needs some hundred labels
     Isotonic,
-    /// A straight line; enough where labels are few
+    /// Straight line; for few labels
     Linear,
 }
 
-/// A fitted map.
+/// A fitted curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Curve {
-    /// A curve that never falls.
+    /// Isotonic (non-decreasing) curve.
     Isotonic(Isotonic),
-    /// A straight line.
+    /// Straight line.
     Linear(LinearFit),
 }
 
 impl Curve {
-    /// The best curve of a form through scores and labels.
+    /// Fits a curve to scores and labels.
     ///
     /// # Errors
     ///
-    /// If there are too few.
+    /// There are too few labels.
     pub fn fit(method: Method, scores: &[f64], labels: &[f64], weights: &[f64]) -> Defined<Self> {
         match method {
             Method::Isotonic => Isotonic::fit(scores, labels, weights).map(Self::Isotonic),
@@ -37,7 +37,7 @@ impl Curve {
         }
     }
 
-    /// A score on the scale of labels, 0 to 5.
+    /// Maps a score to the label scale, 0 to 5.
     pub fn at(&self, score: f64) -> f64 {
         let value = match self {
             Self::Isotonic(curve) => curve.at(score),

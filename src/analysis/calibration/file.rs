@@ -1,4 +1,4 @@
-//! A calibration as a file.
+//! Calibration files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,81 +12,81 @@ use crate::data::labels::ScoreTarget;
 use crate::statistics::Reliability;
 use crate::support::files::atomic_file;
 
-/// The version of this form.
+/// Schema version of calibration files.
 const SCHEMA: u32 = 1;
 
-/// Maps from one judge's scores to the scale of labels.
+/// Calibration of one judge: a map to the label scale per score target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// The version of this form.
+    /// Schema version.
     pub schema: u32,
-    /// The hash of the judge it belongs to, as records have it.
+    /// Judge hash, as in the records.
     pub judge: String,
-    /// The judge's name.
+    /// Name of the judge.
     pub name: String,
-    /// Which of its scores are mapped.
+    /// Kind of score that is mapped: chosen or expected.
     pub scores: ScoreKind,
-    /// The form of the maps.
+    /// Fitting method.
     pub method: Method,
-    /// Where the labels are from.
+    /// Source of the labels.
     pub labels: String,
-    /// How many raters gave them.
+    /// Number of raters.
     pub raters: usize,
-    /// The maps.
+    /// Fitted maps by target.
     pub targets: BTreeMap<ScoreTarget, FittedMap>,
-    /// What could not be fitted, and why.
+    /// Targets without a map, with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<ScoreTarget, String>,
 }
 
-/// The map of one target.
+/// Map of one score target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedMap {
-    /// The map.
+    /// Curve.
     pub curve: Curve,
-    /// Labelled responses it was fitted on.
+    /// Labelled responses used for the fit.
     pub n: usize,
-    /// The images they are about.
+    /// Images of those responses.
     pub images: usize,
-    /// How the scores agree with the labels as they are.
+    /// Error and bias of the raw scores.
     pub before: CalibrationQuality,
-    /// The same of mapped scores, each by a map that was fitted without its image.
+    /// Error and bias of the cross-fitted scores: each response is mapped by a fit that excludes its image.
     pub after: CalibrationQuality,
-    /// The map refitted on draws of whole images: its values at 0, ¼, ½, … 5. What is not known of the map
-    /// for want of labels is in their spread.
+    /// Values at 0, ¼, ½, … 5 of curves fitted on bootstrap resamples, clustered by image. Their spread is the
+    /// uncertainty of the map.
     pub draws: Vec<Vec<f64>>,
 }
 
-/// How scores agree with labels, in points.
+/// Agreement of scores with labels, in points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationQuality {
-    /// The mean absolute error.
+    /// Mean absolute error.
     pub error: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the error.
     pub error_interval: Option<[f64; 2]>,
-    /// The mean of score less label.
+    /// Mean signed error (score − label).
     pub bias: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the bias.
     pub bias_interval: Option<[f64; 2]>,
-    /// Whether scores mean what they say, by half points.
+    /// Reliability diagram in bins of half points.
     pub reliability: Reliability,
 }
 
 impl Calibration {
-    /// Reads a calibration.
+    /// Reads a calibration file.
     ///
     /// # Errors
     ///
-    /// If the file is none.
+    /// The file cannot be read or is not a calibration.
     pub fn read(path: &Path) -> Result<Self> {
-        let hint = "hint: expected what `acem3 calibrate fit --out` wrote";
-        let place = || format!("calibration {} cannot be read\n{hint}", path.display());
+        let hint = "hint: pass the output file of `acem3 calibrate fit`";
+        let place = || format!("{}: could not read the calibration\n{hint}", path.display());
         let bytes = std::fs::read(path).with_context(place)?;
         let found: Self = serde_json::from_slice(&bytes).with_context(place)?;
         if found.schema > SCHEMA {
             bail!(
-                "{}: written by a newer program (schema {}, this one knows {SCHEMA})\n\
-                 hint: update this program",
+                "{}: written by a newer version of acem3 (schema {}, expected at most {SCHEMA})\n\
+                 hint: update acem3",
                 path.display(),
                 found.schema
             );
@@ -94,30 +94,29 @@ impl Calibration {
         Ok(found)
     }
 
-    /// Writes it.
+    /// Writes the calibration to a file.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string(self).context("cannot write a calibration")?;
+        let text = serde_json::to_string(self).context("could not serialise the calibration")?;
         atomic_file::write(path, (text + "\n").as_bytes())
     }
 
-    /// The version of the form it is written in.
+    /// Schema version of new files.
     pub const SCHEMA: u32 = SCHEMA;
 
-    /// Finds that verdicts are of the judge it belongs to.
+    /// Checks that verdicts are from the judge of this calibration.
     ///
     /// # Errors
     ///
-    /// If they are another's.
+    /// The verdicts are from another judge.
     pub fn check(&self, verdicts: &Verdicts) -> Result<()> {
         if self.judge != verdicts.judge {
             bail!(
                 "{}: verdicts of {} ({}), but the calibration is of {} ({})\n\
-                 hint: what one judge means by a score, another does not; fit a calibration for this \
-                 one with `acem3 calibrate fit`",
+                 hint: a calibration applies to one judge; fit one for this judge with `acem3 calibrate fit`",
                 verdicts.path.display(),
                 verdicts.name,
                 verdicts.judge,

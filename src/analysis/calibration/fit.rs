@@ -1,4 +1,4 @@
-//! Fitting a map, and finding on responses it has not seen how good it is.
+//! Fitting of calibration maps, with cross-fitted estimates of their quality.
 
 use std::collections::BTreeMap;
 
@@ -13,36 +13,36 @@ use crate::statistics::{
     mean_absolute, reliability,
 };
 
-/// A map wants so many labelled responses at least.
-const FEWEST: usize = 20;
-/// Draws of the map that are kept with it.
-const KEPT: usize = 100;
+/// Minimum number of labelled responses for a map.
+const MIN_RESPONSES: usize = 20;
+/// Number of bootstrap curves stored with a map.
+const STORED_CURVES: usize = 100;
 
-/// How maps are fitted.
+/// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
 pub struct FitConfig {
-    /// Which scores are mapped.
+    /// Kind of score to map: chosen or expected.
     pub scores: ScoreKind,
-    /// The form of the maps.
+    /// Fitting method.
     pub method: Method,
-    /// Into how many parts the images are cut; each is mapped by what the others fit.
+    /// Number of cross-fitting folds, split by image.
     pub folds: usize,
-    /// The draws.
+    /// Bootstrap settings.
     pub bootstrap: Bootstrap,
 }
 
-/// Scores and labels of the same responses.
+/// Scores and labels of responses, with their images.
 struct ScoreLabelPairs {
     scores: Vec<f64>,
     labels: Vec<f64>,
     clusters: Clusters,
 }
 
-/// Fits a map for every target that is labelled with scores.
+/// Fits a map for every target with label scores.
 ///
 /// # Errors
 ///
-/// If none has enough of them.
+/// No target has enough labels.
 pub fn fit(
     verdicts: &Verdicts,
     units: &LabelledUnits,
@@ -67,8 +67,8 @@ pub fn fit(
             .map(|(target, why)| format!("{}: {why}", target.key()))
             .collect();
         bail!(
-            "nothing to fit a calibration on ({})\n\
-             hint: label at least {FEWEST} responses about several images with scores",
+            "too few labels for a calibration ({})\n\
+             hint: label at least {MIN_RESPONSES} responses on several images with scores",
             reasons.join("; ")
         );
     }
@@ -92,11 +92,11 @@ impl ScoreLabelPairs {
             Some((cluster, unit.judge?, unit.label(None)?))
         });
         let judged: Vec<_> = judged.collect();
-        if judged.len() < FEWEST {
+        if judged.len() < MIN_RESPONSES {
             return Err(Undefined::TooFew {
                 what: "labelled responses with a score",
                 found: judged.len(),
-                needed: FEWEST,
+                needed: MIN_RESPONSES,
             });
         }
         Ok(Self {
@@ -118,7 +118,7 @@ impl ScoreLabelPairs {
             (RatingColumn::First, &self.scores),
             (RatingColumn::Second, &self.labels),
         ] {
-            // A map to or from one value says nothing of any other.
+            // A map needs at least two distinct scores and labels.
             if values.iter().all(|v| Some(v) == values.first()) {
                 return Err(Undefined::Constant(side));
             }
@@ -126,7 +126,7 @@ impl ScoreLabelPairs {
         let once = vec![1.0; self.scores.len()];
         let curve = self.curve(fitting.method, &once)?;
         let kept = Bootstrap {
-            draws: KEPT,
+            draws: STORED_CURVES,
             ..fitting.bootstrap
         };
         let draws = kept.draw(&self.clusters, |weights| {
@@ -147,7 +147,7 @@ impl ScoreLabelPairs {
         Curve::fit(method, &self.scores, &self.labels, weights)
     }
 
-    /// Every score mapped by what the other folds fit.
+    /// Maps every score with the fit of the other folds.
     fn held_out(&self, fitting: &FitConfig) -> Defined<Vec<f64>> {
         let folds = self.clusters.folds(fitting.folds, fitting.bootstrap.seed);
         let mut mapped = self.scores.clone();
@@ -170,7 +170,7 @@ impl ScoreLabelPairs {
             (mean_absolute(&table), bias(&table))
         });
         let (errors, biases): (Vec<_>, Vec<_>) = draws.into_iter().unzip();
-        // Scores of two presentations are halves: each has a bin about it.
+        // Means of two presentation orders are multiples of ½: one bin around each.
         let between = (0..10).map(|i| 0.25 + f64::from(i) / 2.0);
         let edges: Vec<f64> = [0.0].into_iter().chain(between).chain([5.0]).collect();
         Ok(CalibrationQuality {
@@ -183,12 +183,12 @@ impl ScoreLabelPairs {
     }
 }
 
-/// The scores at which draws of a map are kept.
+/// Returns the scores at which the bootstrap curves are stored.
 pub(super) fn grid() -> impl Iterator<Item = f64> {
     (0..=20).map(|i| f64::from(i) / 4.0)
 }
 
-/// To four decimals, as records have scores.
+/// Rounds to four decimals, like scores in records.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

@@ -1,7 +1,7 @@
-//! A judge's scores on the scale of people: a map fitted on labelled responses, and applied to others.
+//! Calibration: maps from a judge's scores to the label scale, fitted on labelled responses.
 //!
-//! A raw mean of judge scores says as much about the judge as about the answers. The map belongs to the
-//! judge whose scores it was fitted on, by hash, and is refused for any other.
+//! Judges differ in how they use the scale, so raw means are not comparable between judges. A calibration stores
+//! the hash of its judge and is rejected for any other judge.
 
 mod apply;
 mod curve;

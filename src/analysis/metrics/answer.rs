@@ -1,4 +1,4 @@
-//! The answers to be scored, whatever they come from.
+//! Answers to score, independent of their source.
 
 use std::path::PathBuf;
 
@@ -7,53 +7,53 @@ use crate::data::cases::{Case, CaseResult, CaseSource, ImageSource, InputProblem
 use crate::data::images::image_cluster::ImageCluster;
 use crate::support::digest::Digest;
 
-/// One model's answer to one case.
+/// Answer of one model to one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricAnswer {
-    /// The case's id.
+    /// Case id.
     pub case: String,
-    /// The case's line or row, counted from one.
+    /// Line or row of the case, counted from one.
     pub line: u64,
-    /// The model that answered.
+    /// Model.
     pub model: String,
-    /// What answers belong together: equal for those about one image.
+    /// Cluster for the bootstrap: equal for answers on the same image.
     pub cluster: String,
-    /// The answer.
+    /// Text of the answer.
     pub text: String,
-    /// The known right answer; `None` where there is none or an empty one.
+    /// Reference answer; `None` if missing or empty.
     pub reference: Option<String>,
-    /// Whether the question is closed; `None` where nobody knows.
+    /// True for a closed question; `None` if unknown.
     pub closed: Option<bool>,
 }
 
-/// An answer that should be there.
+/// A missing answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAnswer {
-    /// The case's id, where it could be read.
+    /// Case id, if it could be read.
     pub case: Option<String>,
-    /// The case's line or row, counted from one.
+    /// Line or row of the case, counted from one.
     pub line: u64,
-    /// The model that should have answered.
+    /// Model without an answer.
     pub model: String,
-    /// Why there is no answer.
+    /// Reason.
     pub message: String,
 }
 
-/// What a source holds.
+/// Answers from one source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerSet {
-    /// The answers, in the order of the source.
+    /// Answers in the order of the source.
     pub answers: Vec<MetricAnswer>,
-    /// The answers that should be there.
+    /// Missing answers.
     pub missing: Vec<MissingAnswer>,
-    /// How many cases could be read.
+    /// Number of valid cases.
     pub cases: u64,
-    /// Why lines could not be read of which nobody knows whose answers are lost by it.
+    /// Errors of lines whose model is unknown.
     pub unreadable: Vec<String>,
 }
 
 impl AnswerSet {
-    /// Reads the cases of a source, `limit` of them at most.
+    /// Reads the answers of a source, from at most `limit` cases.
     pub fn of_source(source: &mut CaseSource, limit: Option<u64>) -> Self {
         let mut found = Self::default();
         let mut read = 0;

@@ -1,5 +1,5 @@
-//! `BARTScore` (Yuan et al. 2021): how likely a text is to a BART that has read another (reference:
-//! `bart_score.py` of neulab/`BARTScore`).
+//! `BARTScore` (Yuan et al. 2021): log-likelihood of a text given another under BART (reference: `bart_score.py`
+//! of neulab/`BARTScore`).
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use anyhow::Result;
 use super::batches::batches;
 use super::model::{Bart, Encoded};
 
-/// Numbers in the scores of all words that are held at once.
+/// Maximum number of logits in memory at once.
 const LOGITS: usize = 1 << 26;
 
-/// The mean log-likelihood of each target given its source, for pairs of source and target. Also gives
-/// how many texts did not fit whole.
+/// Computes the mean log-likelihood of each target given its source, for pairs of source and target. Also
+/// returns the number of truncated texts.
 pub(super) fn likelihoods(
     bart: &Bart,
     pairs: &[[&str; 2]],

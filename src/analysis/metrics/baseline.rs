@@ -1,4 +1,4 @@
-//! What `BERTScore` gives for texts that have nothing to do with each other, by which it is rescaled.
+//! Baselines for rescaled `BERTScore`: the scores of unrelated texts.
 
 use std::path::Path;
 
@@ -6,8 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::overlap::PrecisionRecall;
 
-/// Reads the row of a layer from a file in bert-score's form: `LAYER,P,R,F`, as in its folder
-/// `rescale_baseline`.
+/// Reads the baseline of a layer from a CSV file of bert-score (folder `rescale_baseline`, columns `LAYER,P,R,F`).
 pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
     let file = || format!("--bert-baseline {}", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(file)?;
@@ -15,8 +14,8 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
     let names: Vec<&str> = head.iter().map(str::trim).collect();
     ensure!(
         names == ["LAYER", "P", "R", "F"],
-        "{}: its columns are {}, expected LAYER,P,R,F\n\
-         hint: take the file from bert-score's folder rescale_baseline, for the same checkpoint",
+        "{}: expected columns LAYER,P,R,F, found {}\n\
+         hint: use the file for this checkpoint from bert-score's folder rescale_baseline",
         file(),
         names.join(",")
     );
@@ -26,7 +25,7 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
             let of = [precision, recall, f1];
             ensure!(
                 of.iter().all(|value| (-1.0..1.0).contains(value)),
-                "{}: layer {layer} has {of:?}, expected numbers below 1",
+                "{}: layer {layer}: expected values from -1 to below 1, found {of:?}",
                 file()
             );
             return Ok(PrecisionRecall {
@@ -37,12 +36,12 @@ pub(super) fn read(path: &Path, layer: usize) -> Result<PrecisionRecall> {
         }
     }
     bail!(
-        "{}: it has no layer {layer}\nhint: it belongs to another checkpoint",
+        "{}: no row for layer {layer}\nhint: use the file for this checkpoint",
         file()
     )
 }
 
-/// A score as its distance from the baseline, 1 staying 1.
+/// Rescales a score linearly: the baseline becomes 0, 1 stays 1.
 pub(super) fn rescaled(score: PrecisionRecall, baseline: PrecisionRecall) -> PrecisionRecall {
     let rescale = |score: f64, base: f64| (score - base) / (1.0 - base);
     PrecisionRecall {

@@ -1,8 +1,8 @@
-//! Work in batches of what has the same size, so that nothing is padded.
+//! Batches of items of equal size, so that no padding is needed.
 
 use std::collections::BTreeMap;
 
-/// The places of `items`, in batches of equal `size`, each of at most `most` items.
+/// Returns the indices of `items` in batches of equal `size`, with at most `most` items each.
 pub(super) fn batches<T, K: Ord>(
     items: &[T],
     size: impl Fn(&T) -> K,
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_is_in_one_batch_of_its_size() {
+    fn each_item_is_in_one_batch_of_equal_sizes() {
         let items = ["a", "bb", "c", "dd", "e"];
         let found = batches(&items, |text| text.len(), |_| 2);
         assert_eq!(found, [vec![0, 2], vec![4], vec![1, 3]]);

@@ -1,4 +1,4 @@
-//! `BERTScore` (Zhang et al. 2020): each token meets the one on the other side that is most like it
+//! `BERTScore` (Zhang et al. 2020): greedy matching of contextual token embeddings
 //! (reference: `utils.py` and `scorer.py` of bert-score 0.3.13).
 
 use std::collections::HashMap;
@@ -11,25 +11,25 @@ use super::idf::TokenWeights;
 use super::model::{Bert, Encoded};
 use super::overlap::PrecisionRecall;
 
-/// Pairs whose states are held at once.
+/// Number of pairs whose hidden states are in memory at once.
 const WINDOW: usize = 256;
-/// The marks alone: a text without a token.
+/// Length of an empty text: the two special tokens.
 const EMPTY: usize = 2;
 
-/// What `BERTScore` gives for a pair.
+/// `BERTScore` of a pair, or the reason why it is undefined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum BertScore {
     /// Precision, recall and F1.
     Found(PrecisionRecall),
     /// The reference has no token.
     NoWords,
-    /// The tokens of one side weigh nothing.
+    /// All tokens of the answer or of the reference have weight 0.
     NoWeight,
 }
 
-/// Scores pairs of answer and reference in batches of `batch` texts, saying now and then how many are done.
-/// Tokens weigh by their rarity among the texts `rare`, where there are any. Also gives how many texts did
-/// not fit whole.
+/// Scores pairs of answer and reference in batches of `batch` texts and reports the number of completed pairs.
+/// Tokens have IDF weights from the texts `rare`, or equal weights if `rare` is empty. Also returns the number
+/// of truncated texts.
 pub(super) fn scores(
     bert: &Bert,
     pairs: &[[&str; 2]],
@@ -66,7 +66,7 @@ pub(super) fn scores(
     Ok((found, cut))
 }
 
-/// The states of all texts of some pairs, of length one each, on the CPU.
+/// Computes the hidden states of all texts of some pairs, normalised to length one, on the CPU.
 fn states<'a, 'b: 'a>(
     bert: &Bert,
     pairs: &[[&'a str; 2]],
@@ -77,8 +77,8 @@ fn states<'a, 'b: 'a>(
     texts.sort_unstable();
     texts.dedup();
     let mut states = HashMap::new();
-    // Candle's matrix product on the CPU rounds by the number of rows: one text at a time, so that the scores
-    // do not depend on the batch size.
+    // On the CPU, the rounding of Candle's matrix product depends on the number of rows. Compute one text at
+    // a time, so that scores do not depend on the batch size.
     let batch = if bert.device.is_cpu() { 1 } else { batch };
     for places in batches(&texts, |text| ids(text).len(), |_| batch) {
         let of = |i: &usize| texts.get(*i).copied().unwrap_or_default();
@@ -92,7 +92,7 @@ fn states<'a, 'b: 'a>(
     Ok(states)
 }
 
-/// How alike the tokens of answer and reference are.
+/// Matches the tokens of answer and reference.
 fn likeness(
     [answer, reference]: [(&[u32], Option<&Tensor>); 2],
     weights: &TokenWeights,

@@ -1,28 +1,28 @@
-//! BLEU (Papineni et al. 2002), as sacrebleu computes it with one reference: exponential smoothing, for
-//! single answers only the orders that they are long enough for (reference: `bleu.py` of sacrebleu 2.6).
+//! BLEU (Papineni et al. 2002), as sacrebleu computes it with one reference: exponential smoothing;
+//! single answers use only the orders that they are long enough for (reference: `bleu.py` of sacrebleu 2.6).
 
 use std::iter::Sum;
 
 use super::overlap::WordOverlap;
 
-/// The longest runs that are counted.
+/// Maximum n-gram order.
 pub(super) const ORDERS: usize = 4;
 
-/// What BLEU is made of: counts that may be added up over a corpus.
+/// Counts for BLEU; the counts of a corpus are the sums over its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BleuCounts {
-    /// The runs of 1 to 4 words that answer and reference share.
+    /// Matching n-grams of 1 to 4 words.
     pub correct: [u64; ORDERS],
-    /// The runs of 1 to 4 words in the answer.
+    /// N-grams of 1 to 4 words in the answer.
     pub total: [u64; ORDERS],
-    /// The words of the answer.
+    /// Number of words in the answer.
     pub answer: u64,
-    /// The words of the reference.
+    /// Number of words in the reference.
     pub reference: u64,
 }
 
 impl BleuCounts {
-    /// The counts of one answer.
+    /// Counts the n-grams of one answer.
     pub fn of(pair: &WordOverlap) -> Self {
         let (answer, reference) = (pair.answer.len(), pair.reference.len());
         let mut counts = Self {
@@ -38,7 +38,7 @@ impl BleuCounts {
         counts
     }
 
-    /// The counts of the same answer so many times.
+    /// Multiplies the counts by a number of occurrences of the answer.
     #[must_use]
     pub fn times(self, n: u64) -> Self {
         Self {
@@ -49,12 +49,12 @@ impl BleuCounts {
         }
     }
 
-    /// BLEU of runs up to `order` words, 0 to 100, of a single answer.
+    /// Returns BLEU (0 to 100) of a single answer with n-grams up to `order`.
     pub fn sentence(&self, order: usize) -> f64 {
         self.score(order, true)
     }
 
-    /// BLEU of runs up to `order` words, 0 to 100, of the corpus whose counts these are.
+    /// Returns BLEU (0 to 100) of a corpus with these counts, with n-grams up to `order`.
     pub fn corpus(&self, order: usize) -> f64 {
         self.score(order, false)
     }
@@ -78,14 +78,14 @@ impl BleuCounts {
             };
             logs += precision.ln();
         }
-        // A corpus without a single run of some length has no precision there, and so no BLEU.
+        // Without n-grams of some order, its precision and thus BLEU are undefined.
         if !effective && (orders as usize) < order {
             return 0.0;
         }
         100.0 * self.brevity() * (logs / f64::from(orders)).exp()
     }
 
-    /// The penalty of an answer shorter than its reference, 0 to 1.
+    /// Returns the brevity penalty, 0 to 1.
     fn brevity(&self) -> f64 {
         if self.answer >= self.reference {
             return 1.0;
@@ -120,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn bleu_matches_hand_calculation() {
         // Precisions 5/6, 3/5, 1/4, and 1/(2 · 3) by smoothing; no penalty.
         let one = counts("the cat sat on the mat", "the cat is on the mat");
         assert_eq!(one.correct, [5, 3, 1, 0]);
         let by_hand = 100.0 * (5.0 / 6.0 * 3.0 / 5.0 / 4.0 / 6.0_f64).powf(0.25);
         assert!((one.sentence(4) - by_hand).abs() < 1e-9);
-        // One word of two: the penalty is e^(1 − 2); only one order is there.
+        // One word of two: the brevity penalty is e^(1 − 2); only order 1 exists.
         let short = counts("left", "left lung");
         assert!((short.sentence(4) - 100.0 * (-1.0_f64).exp()).abs() < 1e-9);
         assert!(short.corpus(4).abs() < 1e-12);
@@ -134,9 +134,9 @@ mod tests {
         assert!(counts("right", "left").sentence(4).abs() < 1e-12);
     }
 
-    /// A corpus is not the mean of its sentences.
+    /// Corpus BLEU differs from the mean of the sentences.
     #[test]
-    fn corpora_add_counts_up() {
+    fn corpus_bleu_sums_counts() {
         let both = [counts("a b", "a b"), counts("c d e f", "a b c d")];
         let sum: BleuCounts = both.into_iter().sum();
         assert_eq!((sum.correct, sum.total), ([4, 2, 0, 0], [6, 4, 2, 1]));

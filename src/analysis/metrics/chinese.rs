@@ -1,10 +1,10 @@
-//! Texts in Chinese, whose words no space divides: every character is taken for one.
+//! Chinese texts: each character counts as a word, because there are no spaces between words.
 
 use super::words::words;
 
-/// What sacrebleu's tokenizer `zh` sets apart (reference: `tokenizer_zh.py` of sacrebleu 2.6): ideographs,
-/// their radicals and strokes, full-width signs and symbols. Two of its ranges are written with five digits
-/// where Python reads four, and so hold dashes, arrows and mathematical signs in place of rare ideographs.
+/// Characters that sacrebleu's tokenizer `zh` separates (reference: `tokenizer_zh.py` of sacrebleu 2.6):
+/// ideographs, radicals, strokes, full-width forms and symbols. Two of its ranges have five-digit escapes of
+/// which Python reads four, so they cover dashes, arrows and mathematical symbols instead of rare ideographs.
 const RANGES: [(char, char); 22] = [
     ('\u{2001}', '\u{2a6d}'),
     ('\u{2e80}', '\u{2eff}'),
@@ -30,10 +30,10 @@ const RANGES: [(char, char); 22] = [
     ('\u{2700}', '\u{27bf}'),
 ];
 
-/// Characters that turn the meaning of what follows.
+/// Characters that negate the next word.
 const NEGATIONS: [&str; 5] = ["不", "没", "无", "非", "未"];
 
-/// The text with spaces about every such character.
+/// Puts spaces around every such character.
 pub(super) fn apart(text: &str) -> String {
     let is_one = |c: char| RANGES.iter().any(|(from, to)| (*from..=*to).contains(&c));
     let mut spread = String::with_capacity(3 * text.len());
@@ -47,15 +47,15 @@ pub(super) fn apart(text: &str) -> String {
     spread
 }
 
-/// The words and characters of a text, signs left out.
+/// Returns the words and characters of a text, without punctuation.
 pub(super) fn characters(text: &str) -> Vec<String> {
     let mut all = words(&apart(text));
     all.retain(|word| word.chars().any(char::is_alphanumeric));
     all
 }
 
-/// Whether an answer to a closed question is right: the reference stands in it, `的` at its end left aside, and
-/// no negation before it that the reference does not have.
+/// Returns true if the answer contains the reference (without a final `的`) and does not negate it. A negation
+/// that is part of the reference is allowed.
 pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
     let wanted = match reference {
         [most @ .., last] if last == "的" && !most.is_empty() => most,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_words_and_signs_are_none() {
+    fn characters_are_words_without_punctuation() {
         for (text, expected) in [
             ("左下肺，T1加权。", "左 下 肺 t1 加 权"),
             ("X光 — the CT", "x 光 ct"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negation_is_heard() {
+    fn negated_answers_are_wrong() {
         let right = |answer, reference| is_right(&characters(answer), &characters(reference));
         for (answer, reference) in [
             ("是的", "是"),

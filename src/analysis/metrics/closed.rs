@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::words::words;
 
-/// Whether a question is closed: as the data set says in `answer_type`, else whether the reference is
-/// yes or no. `None` where neither is known.
+/// Returns true for a closed question: from `answer_type` in the metadata, otherwise if the reference is yes or
+/// no. `None` if neither is known.
 pub fn is_closed(meta: &Map<String, Value>, reference: Option<&str>) -> Option<bool> {
     let said = meta.get("answer_type").and_then(Value::as_str);
     match said.map(|kind| kind.trim().to_lowercase()).as_deref() {
@@ -15,9 +15,9 @@ pub fn is_closed(meta: &Map<String, Value>, reference: Option<&str>) -> Option<b
     }
 }
 
-/// Whether an answer to a closed question is right. Where the reference is yes or no, the first of
-/// these two words in the answer decides; an answer with neither is wrong. Any other reference must
-/// stand in the answer, word by word.
+/// Returns true if an answer to a closed question is right. For a yes/no reference, the first yes or no in the
+/// answer counts; an answer with neither is wrong. Any other reference must occur in the answer as consecutive
+/// words.
 pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
     if let Some(right) = yes_no(reference) {
         let first = answer.iter().find_map(|word| said(word));
@@ -28,7 +28,7 @@ pub(super) fn is_right(answer: &[String], reference: &[String]) -> bool {
         .any(|part| part == reference)
 }
 
-/// What the words say, if they are yes or no and nothing else.
+/// Returns the answer if the text is only yes or no.
 fn yes_no(words: &[String]) -> Option<bool> {
     match words {
         [word] => said(word),
@@ -52,9 +52,9 @@ mod tests {
         is_right(&words(answer), &words(reference))
     }
 
-    /// Published code looks for the letters `no` anywhere: in "normal", "not", "noted".
+    /// Published code searches for the letters `no` anywhere, for example in "normal", "not" and "noted".
     #[test]
-    fn yes_and_no_are_words_and_the_first_decides() {
+    fn first_yes_or_no_word_counts() {
         assert!(right("Yes, it is.", "yes"));
         assert!(right("No. Nothing abnormal.", "No"));
         assert!(!right("There is no fracture, yes.", "yes"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_set_says_which_questions_are_closed() {
+    fn answer_type_defines_closed_questions() {
         let meta = |kind: &str| Map::from_iter([("answer_type".to_owned(), kind.into())]);
         assert_eq!(is_closed(&meta("CLOSED "), Some("left")), Some(true));
         assert_eq!(is_closed(&meta("OPEN"), Some("yes")), Some(false));

@@ -1,23 +1,23 @@
-//! How much a token weighs: the rarer in the references, the more.
+//! Token weights by inverse document frequency in the references.
 
 use std::collections::{HashMap, HashSet};
 
-/// The weights of tokens in `BERTScore`.
+/// Token weights in `BERTScore`.
 #[derive(Clone, Debug)]
 pub(super) enum TokenWeights {
-    /// Every token the same, but for the marks around a text, which weigh nothing.
+    /// Uniform weights; special tokens have weight 0.
     Equal([u32; 2]),
-    /// By how many references have the token (`get_idf_dict` in bert-score's `utils.py`).
+    /// Inverse document frequency in the references (`get_idf_dict` in bert-score's `utils.py`).
     Rare {
-        /// How many references there are.
+        /// Number of references.
         texts: f64,
-        /// How many of them have the token.
+        /// Number of references that contain each token.
         with: HashMap<u32, f64>,
     },
 }
 
 impl TokenWeights {
-    /// Weights by rarity among these references.
+    /// Computes IDF weights from references.
     pub(super) fn rare<'a>(references: impl Iterator<Item = &'a [u32]>) -> Self {
         let mut texts = 0.0;
         let mut with: HashMap<u32, f64> = HashMap::new();
@@ -30,7 +30,7 @@ impl TokenWeights {
         Self::Rare { texts, with }
     }
 
-    /// The weight of a token.
+    /// Returns the weight of a token.
     pub(super) fn of(&self, token: u32) -> f64 {
         match self {
             Self::Equal(marks) => f64::from(u8::from(!marks.contains(&token))),

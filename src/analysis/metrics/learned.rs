@@ -1,4 +1,4 @@
-//! The metrics that need a model: `BERTScore` and `BARTScore` for all answers at once.
+//! Model-based metrics: `BERTScore` and `BARTScore`, computed for all answers together.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -16,41 +16,41 @@ use super::overlap::PrecisionRecall;
 use crate::checkpoints::hub::HubFlags;
 use crate::support::device::Placement;
 
-/// How `BERTScore` is computed.
+/// Settings of `BERTScore`.
 #[derive(Clone, Debug)]
 pub struct BertSettings {
-    /// The folder or hub id of a BERT or `RoBERTa`.
+    /// Folder or hub id of a BERT or `RoBERTa` checkpoint.
     pub model: String,
-    /// The layer whose states are compared.
+    /// Layer whose hidden states are compared; `None` for bert-score's default.
     pub layer: Option<usize>,
-    /// Whether rare tokens weigh more.
+    /// True to weight tokens by inverse document frequency.
     pub idf: bool,
-    /// The file of the scores of unrelated texts.
+    /// Baseline file for rescaling.
     pub baseline: Option<PathBuf>,
 }
 
-/// How `BARTScore` is computed.
+/// Settings of `BARTScore`.
 #[derive(Clone, Debug)]
 pub struct BartSettings {
-    /// The folder or hub id of a BART.
+    /// Folder or hub id of a BART checkpoint.
     pub model: String,
 }
 
-/// Where and how models compute, and whom to tell.
+/// Execution settings, progress and results of model-based metrics.
 pub struct LearnedMetrics<'a> {
-    /// Where.
+    /// Device and dtype.
     pub place: Placement,
-    /// Texts that are computed together, at most.
+    /// Maximum number of texts per batch.
     pub batch: usize,
-    /// How the hub is used.
+    /// Hub settings.
     pub hub: HubFlags,
-    /// Whether nothing but errors is said.
+    /// True to print errors only.
     pub quiet: bool,
-    /// Told what is being done, and how much of it.
+    /// Progress callback: task, completed steps, total steps.
     pub progress: &'a mut dyn FnMut(&str, usize, usize),
-    /// The settings that move a number, by name; filled by what is computed.
+    /// Settings that affect the results, by name; filled during computation.
     pub settings: BTreeMap<String, String>,
-    /// What people should know of the numbers.
+    /// Notes for the output.
     pub notes: Vec<String>,
 }
 
@@ -162,13 +162,13 @@ impl LearnedMetrics<'_> {
         if cut > 0 {
             let texts = crate::support::text::plural(cut, "text");
             self.notes.push(format!(
-                "{texts} longer than the model of {flag} can read: the end does not count"
+                "{texts} truncated: longer than the input limit of the {flag} model"
             ));
         }
     }
 }
 
-/// The answers that have a reference, with their places; `lost` is told of the others.
+/// Returns the answers that have a reference, with their indices; calls `lost` for the others.
 fn pairs<'a>(
     answers: &'a [MetricAnswer],
     scores: &mut [AnswerScores],
@@ -187,7 +187,7 @@ fn pairs<'a>(
     found
 }
 
-/// The reference of each case once, however many models answered it.
+/// Returns the reference of each case once.
 fn references(answers: &[MetricAnswer]) -> Vec<&str> {
     let mut seen = HashSet::new();
     let first = answers.iter().filter(|answer| seen.insert(&answer.case));

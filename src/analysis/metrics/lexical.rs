@@ -1,4 +1,4 @@
-//! The metrics that need nothing but the two texts.
+//! Lexical metrics: computed from the two texts without a model.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::analysis::metrics::tokenizer_13a;
 
 const BLEU: [&str; ORDERS] = ["bleu1", "bleu2", "bleu3", "bleu4"];
 
-/// What the user may choose.
+/// Settings of the lexical metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LexicalSettings {
-    /// Whether ROUGE compares stems of words.
+    /// True if ROUGE compares stems.
     pub stemmed: bool,
-    /// Whether texts are Chinese, each character a word.
+    /// True for Chinese texts, where each character is a word.
     pub chinese: bool,
 }
 
 impl LexicalSettings {
-    /// How metrics are computed that others compute too, by name.
+    /// Describes the variant of metrics that have a reference implementation, by name.
     pub fn told(self, metrics: &[Metric]) -> BTreeMap<String, String> {
         let mut told = BTreeMap::new();
         if metrics.contains(&Metric::Bleu) {
@@ -47,7 +47,7 @@ impl LexicalSettings {
         told
     }
 
-    /// The words of a text as most metrics see them.
+    /// Splits a text into the words that most metrics use.
     fn words(self, text: &str) -> Vec<String> {
         if self.chinese {
             chinese::characters(text)
@@ -73,10 +73,10 @@ impl LexicalSettings {
     }
 }
 
-/// Numbers, each under the name of its column.
+/// Values with the names of their columns.
 pub(super) type ColumnValues = Vec<(&'static str, f64)>;
 
-/// The scores of an answer.
+/// Computes the scores of an answer.
 pub fn score(answer: &MetricAnswer, metrics: &[Metric], settings: LexicalSettings) -> AnswerScores {
     let mut scores = AnswerScores::default();
     for metric in metrics.iter().filter(|metric| !metric.is_learned()) {
@@ -98,7 +98,7 @@ pub fn score(answer: &MetricAnswer, metrics: &[Metric], settings: LexicalSetting
     scores
 }
 
-/// What a metric gives for an answer and its reference.
+/// Computes one metric for an answer and its reference.
 fn values(
     metric: Metric,
     texts: [&str; 2],
@@ -151,7 +151,7 @@ fn values(
         Metric::LlavaMedRecall => {
             vec![("llava_med_recall", llava_med::recall(texts[0], texts[1]))]
         }
-        // Computed for all answers at once, in `learned`.
+        // Computed for all answers together in `learned`.
         Metric::Bertscore | Metric::BertscoreRescaled | Metric::Bartscore => Vec::new(),
     })
 }
@@ -174,7 +174,7 @@ fn of_rouge(pair: &WordOverlap) -> ColumnValues {
     .concat()
 }
 
-/// The names in the order F1, precision, recall.
+/// Pairs names in the order F1, precision, recall with their values.
 fn parts([f1, precision, recall]: [&'static str; 3], found: PrecisionRecall) -> ColumnValues {
     vec![
         (f1, found.f1),

@@ -1,22 +1,21 @@
-//! The two figures that papers on medical visual question answering report, as the published code of
-//! LLaVA-Med computes them: for comparison with papers, faults included.
+//! Closed accuracy and open recall as computed by the published code of LLaVA-Med, bugs included, for comparison
+//! with papers on medical visual question answering.
 //!
 //! Reference: `llava/eval/run_eval.py`, `eval_metrics/{evaluate_metrics,utils,glossary}.py` at commit
-//! ad758b6, but for the list of contractions (`dont` for `don't`). What it does otherwise than it says:
-//! a closed answer that says yes or no and not what the reference says is left out of the mean instead of
-//! counting as wrong, `no` is looked for inside of words, and recall counts a word of the reference as often
-//! as the answer repeats it.
+//! ad758b6, without the list of contractions (`dont` for `don't`). Its bugs: a closed answer that contains yes or
+//! no but contradicts the reference is excluded from the mean instead of counting as wrong; `no` also matches
+//! inside words; recall counts a reference word as often as the answer repeats it.
 
 use std::collections::HashMap;
 
 use super::words::split;
 
-/// Signs that are taken out of words or exchanged for spaces.
+/// Punctuation that is removed or replaced by a space.
 const SIGNS: [char; 21] = [
     ';', '/', '[', ']', '"', '{', '}', '(', ')', '=', '+', '\\', '_', '-', '>', '<', '@', '`', ',',
     '?', '!',
 ];
-/// How many points are taken out: a flag of the regular expression stands where its count belongs.
+/// Maximum number of removed periods: the code passes `re.UNICODE` (32) as the count of `re.sub`.
 const POINTS: usize = 32;
 const NUMBERS: [(&str, &str); 12] = [
     ("none", "0"),
@@ -33,7 +32,7 @@ const NUMBERS: [(&str, &str); 12] = [
     ("ten", "10"),
 ];
 
-/// A text as the code compares it.
+/// Normalises a text as the code does.
 pub(super) fn normal(text: &str) -> String {
     let grouped = has_grouped_number(text);
     let mut plain = text.to_owned();
@@ -51,7 +50,7 @@ pub(super) fn normal(text: &str) -> String {
     words.join(" ").replace(',', "")
 }
 
-/// Whether a comma stands between two digits.
+/// Returns true if the text has a comma between two digits.
 fn has_grouped_number(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
     chars
@@ -59,7 +58,7 @@ fn has_grouped_number(text: &str) -> bool {
         .any(|w| w[1] == ',' && w[0].is_ascii_digit() && w[2].is_ascii_digit())
 }
 
-/// The text without its first points that no digit follows.
+/// Removes the first [`POINTS`] periods that no digit follows.
 fn without_points(text: &str) -> String {
     let mut left = POINTS;
     let mut plain = String::with_capacity(text.len());
@@ -75,7 +74,7 @@ fn without_points(text: &str) -> String {
     plain
 }
 
-/// Whether a closed answer is right; `None` where the code leaves it out.
+/// Returns true if a closed answer is right; `None` if the code excludes it.
 pub(super) fn closed(answer: &str, reference: &str) -> Option<bool> {
     let [answer, reference] = [answer, reference].map(|text| normal(&text.to_lowercase()));
     if !answer.contains("yes") && !answer.contains("no") {
@@ -84,8 +83,7 @@ pub(super) fn closed(answer: &str, reference: &str) -> Option<bool> {
     answer.contains(&reference).then_some(true)
 }
 
-/// The part of the reference's words that an open answer has, a word repeated by the answer being
-/// counted again.
+/// Returns the recall of reference words in an open answer; words that the answer repeats count again.
 pub(super) fn recall(answer: &str, reference: &str) -> f64 {
     let bag = |text: &str| {
         let mut bag: HashMap<String, usize> = HashMap::new();
@@ -113,17 +111,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_faults_are_kept() {
-        // Wrong, and left out.
+    fn bugs_of_published_code_are_reproduced() {
+        // Wrong, but excluded.
         assert_eq!(closed("No, it is not.", "yes"), None);
-        // Right by the letters of `normal`.
+        // Counts as right because `normal` contains `no`.
         assert_eq!(closed("a normal chest", "no"), Some(true));
         assert_eq!(closed("left", "left"), Some(false));
         assert!((recall("left left left", "left lung") - 0.75).abs() < 1e-12);
     }
 
     #[test]
-    fn words_are_normal() {
+    fn text_is_normalised_like_published_code() {
         for (text, expected) in [
             ("The two-sided, 1,000 cm.", "twosided 1000 cm"),
             ("left-sided 3.5 cm.", "left sided 3.5 cm"),

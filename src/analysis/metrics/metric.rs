@@ -1,47 +1,47 @@
-//! The metrics there are, and the columns of numbers that each gives.
+//! Metrics and their columns.
 
 use clap::ValueEnum;
 
-/// A metric as it is asked for.
+/// A metric on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Metric {
-    /// Exact match: the same words, case, punctuation and articles aside, as in `SQuAD`
+    /// Exact match, ignoring case, punctuation and articles, as in `SQuAD`
     Em,
-    /// Closed accuracy: the first yes or no, or the reference's words in the answer
+    /// Closed accuracy: the first yes or no matches, or the answer contains the reference
     Closed,
-    /// Open recall: the part of the reference's words that the answer has
+    /// Open recall: proportion of the reference's words in the answer
     OpenRecall,
-    /// Token F1 with precision and recall, of words as in `SQuAD`
+    /// Token F1 with precision and recall; words as in `SQuAD`
     F1,
-    /// BLEU-1 to -4 of single answers and of all together (sacrebleu, tokenization 13a)
+    /// BLEU-1 to -4 per answer and for the corpus (sacrebleu, tokenization 13a)
     Bleu,
     /// ROUGE-1, -2 and -L (rouge-score)
     Rouge,
-    /// Closed accuracy as LLaVA-Med's published code computes it, faults included
+    /// Closed accuracy as in LLaVA-Med's published code, bugs included
     LlavaMedClosed,
-    /// Open recall as LLaVA-Med's published code computes it, faults included
+    /// Open recall as in LLaVA-Med's published code, bugs included
     LlavaMedRecall,
-    /// `BERTScore`: F1, precision and recall of the likeness of tokens; needs --bert
+    /// `BERTScore`: F1, precision and recall of token similarity; needs --bert
     Bertscore,
-    /// `BERTScore` rescaled by --bert-baseline
+    /// `BERTScore` rescaled with --bert-baseline
     BertscoreRescaled,
-    /// `BARTScore`: the mean log-likelihood of the answer's tokens given the reference, of the
-    /// reference's given the answer, and the mean of both; needs --bart
+    /// `BARTScore`: mean log-likelihood of the answer given the reference, of the reference given the
+    /// answer, and the mean of both; needs --bart
     Bartscore,
 }
 
-/// One column of numbers.
+/// A column of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricColumn {
-    /// Its name in tables and files.
+    /// Name in tables and files.
     pub name: &'static str,
-    /// The metric that gives it.
+    /// Metric of the column.
     pub metric: Metric,
-    /// The least and the largest value there can be; more is better in all of them.
+    /// Smallest and largest possible value; higher is better in all columns.
     pub range: [f64; 2],
-    /// Whether tables for people have it; files have all.
+    /// True if text tables show the column; files contain all columns.
     pub headline: bool,
-    /// The order of a BLEU of all answers of a model together, which is no mean of theirs.
+    /// Order of corpus BLEU, which is not a mean over answers; `None` for other columns.
     pub corpus: Option<usize>,
 }
 
@@ -60,12 +60,12 @@ const fn column(name: &'static str, metric: Metric) -> MetricColumn {
     }
 }
 
-/// A column of another range.
+/// Sets the range of a column.
 const fn within(range: [f64; 2], column: MetricColumn) -> MetricColumn {
     MetricColumn { range, ..column }
 }
 
-/// BLEU goes from 0 to 100.
+/// Creates a BLEU column, with the range 0 to 100.
 const fn bleu(name: &'static str, corpus: Option<usize>) -> MetricColumn {
     MetricColumn {
         corpus,
@@ -73,7 +73,7 @@ const fn bleu(name: &'static str, corpus: Option<usize>) -> MetricColumn {
     }
 }
 
-/// A column that only files have.
+/// Creates a column that only files contain.
 const fn part(name: &'static str, metric: Metric) -> MetricColumn {
     MetricColumn {
         headline: false,
@@ -81,7 +81,7 @@ const fn part(name: &'static str, metric: Metric) -> MetricColumn {
     }
 }
 
-/// All columns; those of one metric stand together, in the order in which it gives them.
+/// All columns, grouped by metric.
 pub const COLUMNS: [MetricColumn; 34] = [
     column("exact_match", Metric::Em),
     column("closed_accuracy", Metric::Closed),
@@ -129,14 +129,14 @@ pub const COLUMNS: [MetricColumn; 34] = [
 ];
 
 impl MetricColumn {
-    /// Whether its mean is a share, between 0 and 1.
+    /// Returns true if the mean of the column is a proportion.
     pub fn is_share(&self) -> bool {
         self.range == UNIT
     }
 }
 
 impl Metric {
-    /// What is computed where nothing is asked for.
+    /// Default metrics.
     pub const DEFAULT: [Self; 6] = [
         Self::Em,
         Self::Closed,
@@ -146,12 +146,12 @@ impl Metric {
         Self::Rouge,
     ];
 
-    /// Its columns.
+    /// Returns the columns of the metric.
     pub fn columns(self) -> impl Iterator<Item = &'static MetricColumn> {
         COLUMNS.iter().filter(move |column| column.metric == self)
     }
 
-    /// Whether it needs a model that reads both texts.
+    /// Returns true if the metric needs a model.
     pub fn is_learned(self) -> bool {
         matches!(
             self,
@@ -159,8 +159,8 @@ impl Metric {
         )
     }
 
-    /// Whether it is about such a question. Where nobody knows whether a question is closed, it is
-    /// about all, so that none is passed over in silence.
+    /// Returns true if the metric applies to a question. If it is unknown whether the question is closed, every
+    /// metric applies, so that no answer is silently skipped.
     pub fn is_about(self, closed: Option<bool>) -> bool {
         match self {
             Self::Closed | Self::LlavaMedClosed => closed != Some(false),

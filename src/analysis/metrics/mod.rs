@@ -1,8 +1,8 @@
-//! Metrics of text against a reference: baselines beside the judge.
+//! Text metrics: comparison of answers with references, as a baseline for the judge.
 //!
-//! Each metric is one number for one answer, made of the answer and its case's reference alone. What
-//! cannot be computed is uncounted with its reason, never a zero: an answer without a reference, an
-//! answer that is missing, a reference in which the metric sees no word.
+//! A metric is a function of one answer and the reference of its case. If it cannot be computed, the answer is
+//! uncounted with a reason, never zero: the answer or the reference is missing, or the reference has no word
+//! that the metric uses.
 
 mod answer;
 mod bart_score;

@@ -1,38 +1,38 @@
-//! What a metric gives for one answer: a number, or why there is none.
+//! Outcome of a metric for one answer: a value or the reason why there is none.
 
 use std::fmt;
 
 use super::bleu::BleuCounts;
 use super::metric::Metric;
 
-/// What a metric gives for one answer.
+/// Outcome of a metric for one answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MetricOutcome {
-    /// A number.
+    /// A value.
     Value(f64),
-    /// The metric is not about this kind of question; the answer is not missed.
+    /// The metric does not apply to this type of question; its coverage is not affected.
     Elsewhere,
-    /// There is no number, and the metric's coverage is the lower for it.
+    /// No value; lowers the coverage of the metric.
     Uncounted(UncountedReason),
 }
 
-/// Why an answer that a metric is about has no number.
+/// Reason why an answer has no value although the metric applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UncountedReason {
     /// The case has no reference, or an empty one.
     NoReference,
     /// The model has no answer to the case, or an empty one.
     NoAnswer,
-    /// The reference has no word in it that the metric sees.
+    /// The reference has no word that the metric uses.
     NoWords,
-    /// The published code leaves this answer out of its mean.
+    /// The published code excludes this answer from its mean.
     LeftOut,
-    /// All words weigh nothing, because every reference has them.
+    /// All words have weight 0, because every reference contains them.
     NoWeight,
 }
 
 impl MetricOutcome {
-    /// The number.
+    /// Returns the value, if any.
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Value(value) => Some(value),
@@ -41,35 +41,35 @@ impl MetricOutcome {
     }
 }
 
-/// The outcomes of an answer, each under the name of its column.
+/// Outcomes of an answer by column name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerScores {
-    /// What BLEU over many answers is made of, where it was asked for.
+    /// Counts for corpus BLEU, if requested.
     pub bleu: Option<BleuCounts>,
     outcomes: Vec<(&'static str, MetricOutcome)>,
 }
 
 impl AnswerScores {
-    /// Gives all columns of a metric the same outcome.
+    /// Adds the same outcome for all columns of a metric.
     pub fn add_all(&mut self, metric: Metric, outcome: MetricOutcome) {
         let names = metric.columns().map(|column| column.name);
         self.outcomes.extend(names.map(|name| (name, outcome)));
     }
 
-    /// Takes in numbers, each under the name of its column.
+    /// Adds values with their column names.
     pub fn add_values(&mut self, values: impl IntoIterator<Item = (&'static str, f64)>) {
         let values = values.into_iter();
         self.outcomes
             .extend(values.map(|(name, value)| (name, MetricOutcome::Value(value))));
     }
 
-    /// The outcome in a column.
+    /// Returns the outcome in a column.
     pub fn get(&self, column: &str) -> Option<MetricOutcome> {
         let found = self.outcomes.iter().find(|(name, _)| *name == column);
         found.map(|(_, outcome)| *outcome)
     }
 
-    /// All outcomes with the names of their columns.
+    /// Returns all outcomes with their column names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, MetricOutcome)> {
         self.outcomes.iter().copied()
     }

@@ -1,28 +1,27 @@
-//! How far two lists of words agree, as bags.
+//! Overlap of two lists of words, as multisets.
 
 use std::collections::HashMap;
 
-/// Precision, recall and their harmonic mean. They are named, because a list of three numbers has
-/// been read in the wrong order before.
+/// Precision, recall and F1. Named fields, because the order of a list of three values is easy to confuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PrecisionRecall {
-    /// The part of the answer that is in the reference, 0 to 1.
+    /// Proportion of the answer that is in the reference, 0 to 1.
     pub precision: f64,
-    /// The part of the reference that is in the answer, 0 to 1.
+    /// Proportion of the reference that is in the answer, 0 to 1.
     pub recall: f64,
-    /// Their harmonic mean, 0 where both are.
+    /// Harmonic mean of both; 0 if both are 0.
     pub f1: f64,
 }
 
 impl PrecisionRecall {
-    /// The agreement of an answer of `answer` parts with a reference of `reference` parts, of which
-    /// `same` are the same. An answer without parts agrees with nothing.
+    /// Computes the scores from the number of items in the answer, in the reference and in both. All are 0 for
+    /// an empty answer.
     pub fn of(same: usize, answer: usize, reference: usize) -> Self {
         let part = |of: usize| same as f64 / of.max(1) as f64;
         Self::between(part(answer), part(reference))
     }
 
-    /// The agreement of a precision and a recall.
+    /// Computes F1 from precision and recall.
     pub fn between(precision: f64, recall: f64) -> Self {
         let sum = precision + recall;
         let f1 = if sum > 0.0 {
@@ -38,17 +37,17 @@ impl PrecisionRecall {
     }
 }
 
-/// The words of an answer and of its reference as numbers: equal words have equal ones.
+/// Words of an answer and its reference as ids; equal words have equal ids.
 #[derive(Clone, Debug, Default)]
 pub struct WordOverlap {
-    /// The words of the answer.
+    /// Words of the answer.
     pub answer: Vec<u32>,
-    /// The words of the reference.
+    /// Words of the reference.
     pub reference: Vec<u32>,
 }
 
 impl WordOverlap {
-    /// The pair of two lists of words.
+    /// Assigns ids to two lists of words.
     pub fn new<S: AsRef<str>>(answer: &[S], reference: &[S]) -> Self {
         let mut known: HashMap<&str, u32> = HashMap::new();
         let mut number = |word| {
@@ -61,8 +60,7 @@ impl WordOverlap {
         }
     }
 
-    /// How many runs of `n` words both have, each counted as often as in the one that has it less
-    /// often.
+    /// Returns the number of n-grams in both, each with its smaller count.
     pub fn common(&self, n: usize) -> usize {
         let (mut answer, mut reference) = (
             sorted_runs(&self.answer, n).into_iter().peekable(),
@@ -82,7 +80,7 @@ impl WordOverlap {
         same
     }
 
-    /// The agreement of the two bags of runs of `n` words.
+    /// Returns the overlap of the two multisets of n-grams.
     pub fn agreement(&self, n: usize) -> PrecisionRecall {
         let runs = |words: &[u32]| (words.len() + 1).saturating_sub(n);
         PrecisionRecall::of(self.common(n), runs(&self.answer), runs(&self.reference))
@@ -104,10 +102,10 @@ mod tests {
         WordOverlap::new(&split(answer), &split(reference))
     }
 
-    /// A known evaluation unpacks F1, precision and recall in another order than it returns them
-    /// (`MedEvalKit`), and counts a word as often as the answer repeats it (LLaVA-Med).
+    /// Known bugs: `MedEvalKit` unpacks F1, precision and recall in the wrong order; LLaVA-Med counts a word as
+    /// often as the answer repeats it.
     #[test]
-    fn each_number_has_its_own_name_and_repeating_earns_nothing() {
+    fn fields_are_named_and_repeats_do_not_count() {
         let once = pair("left lung base", "left lung").agreement(1);
         assert!((once.precision - 2.0 / 3.0).abs() < 1e-12);
         assert!((once.recall - 1.0).abs() < 1e-12);
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_counted_as_often_as_both_have_them() {
+    fn ngrams_count_as_often_as_in_both() {
         let pair = pair("a b a b a", "b a b a b");
         assert_eq!((pair.common(1), pair.common(2), pair.common(6)), (4, 4, 0));
         assert_eq!(self::pair("", "a").agreement(1), PrecisionRecall::default());

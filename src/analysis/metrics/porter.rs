@@ -1,7 +1,7 @@
-//! Porter's stemmer (Porter, *An algorithm for suffix stripping*, 1980) with the changes of NLTK,
-//! which `rouge-score` uses (reference: `nltk/stem/porter.py` of nltk 3.10, mode `NLTK_EXTENSIONS`).
+//! Porter's stemmer (Porter, *An algorithm for suffix stripping*, 1980) with the extensions of NLTK,
+//! as used by `rouge-score` (reference: `nltk/stem/porter.py` of nltk 3.10, mode `NLTK_EXTENSIONS`).
 
-/// Words with a stem of their own.
+/// Irregular words with their stems.
 const IRREGULAR: [(&str, &str); 16] = [
     ("sky", "sky"),
     ("skies", "sky"),
@@ -21,7 +21,7 @@ const IRREGULAR: [(&str, &str); 16] = [
     ("succeed", "succeed"),
 ];
 
-/// Step 2: endings that are exchanged behind a stem of positive measure.
+/// Step 2: suffixes that are replaced after a stem of positive measure.
 const STEP_2: [(&str, &str); 21] = [
     ("ational", "ate"),
     ("tional", "tion"),
@@ -46,7 +46,7 @@ const STEP_2: [(&str, &str); 21] = [
     ("fulli", "ful"),
 ];
 
-/// Step 3, likewise.
+/// Step 3: suffixes that are replaced after a stem of positive measure.
 const STEP_3: [(&str, &str); 7] = [
     ("icate", "ic"),
     ("ative", ""),
@@ -57,13 +57,13 @@ const STEP_3: [(&str, &str); 7] = [
     ("ness", ""),
 ];
 
-/// Step 4: endings that fall behind a stem of a measure above one.
+/// Step 4: suffixes that are removed after a stem of measure above one.
 const STEP_4: [&str; 19] = [
     "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
     "ism", "ate", "iti", "ous", "ive", "ize",
 ];
 
-/// The stem of a word of lower-case ASCII letters and digits.
+/// Returns the stem of a word of lower-case ASCII letters and digits.
 pub(super) fn stem(word: &str) -> String {
     if let Some((_, stem)) = IRREGULAR.iter().find(|(irregular, _)| *irregular == word) {
         return (*stem).to_owned();
@@ -120,7 +120,7 @@ fn past(word: &mut String) {
     }
 }
 
-/// Step 1c: `y` behind a consonant that is not the whole stem.
+/// Step 1c: `y` after a consonant that is not the whole stem.
 fn final_y(word: &mut String) {
     if let Some(stem) = word.strip_suffix('y')
         && stem.len() > 1
@@ -135,7 +135,7 @@ fn step_2(word: &mut String) {
         *word = format!("{stem}al");
         return step_2(word);
     }
-    // The `l` of `logi` counts as a part of the stem, so that `theology` is one word with `theologian`.
+    // The `l` of `logi` belongs to the stem, so that `theology` and `theologian` have the same stem.
     if !exchange(word, &STEP_2)
         && let Some(stem) = word.strip_suffix("ogi")
         && stem.ends_with('l')
@@ -177,8 +177,8 @@ fn double_l(word: &mut String) {
     }
 }
 
-/// Applies the first rule whose ending the word has, if the stem before it has a positive measure.
-/// Tells whether there was such a rule.
+/// Applies the first rule whose suffix matches, if the stem has a positive measure. Returns true if a suffix
+/// matched.
 fn exchange(word: &mut String, rules: &[(&str, &str)]) -> bool {
     for (end, instead) in rules {
         if let Some(stem) = word.strip_suffix(end) {
@@ -195,7 +195,7 @@ fn cut(word: &mut String, letters: usize) {
     word.truncate(word.len().saturating_sub(letters));
 }
 
-/// Which letters are consonants: all but the five vowels, and a `y` unless it stands behind one.
+/// Returns a flag per letter, true for a consonant: all except the five vowels and a `y` after a consonant.
 fn consonants(word: &str) -> Vec<bool> {
     let mut flags: Vec<bool> = Vec::with_capacity(word.len());
     for letter in word.bytes() {
@@ -208,7 +208,7 @@ fn consonants(word: &str) -> Vec<bool> {
     flags
 }
 
-/// How often a consonant follows a vowel.
+/// Returns the measure of a stem: the number of consonants that follow a vowel.
 fn measure(stem: &str) -> usize {
     let flags = consonants(stem);
     flags
@@ -228,8 +228,8 @@ fn ends_doubled(word: &str) -> bool {
     }
 }
 
-/// Whether a word ends with consonant, vowel and a consonant other than `w`, `x` and `y`; or is a vowel and
-/// a consonant.
+/// Returns true if a word ends with consonant, vowel and a consonant other than `w`, `x` and `y`, or is a vowel
+/// followed by a consonant.
 fn ends_cvc(word: &str) -> bool {
     match consonants(word).as_slice() {
         [.., true, false, true] => !word.ends_with(['w', 'x', 'y']),
@@ -242,9 +242,9 @@ fn ends_cvc(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The examples of Porter's paper, where NLTK keeps to them.
+    /// Examples from Porter's paper on which NLTK agrees.
     #[test]
-    fn the_papers_examples() {
+    fn stems_match_examples_of_paper() {
         for (word, expected) in [
             ("caresses", "caress"),
             ("ponies", "poni"),

@@ -1,5 +1,5 @@
-//! A judge's reasons against those of another: the rationale metrics of `AutoMedEval` (`BERTScore` and
-//! `BARTScore` of the rationale against a reference rationale).
+//! Rationale metrics of `AutoMedEval`: `BERTScore` and `BARTScore` of a judge's analyses with the analyses of
+//! another judge as references.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::judging::judge::recorded_verdict::ScorePair;
 use crate::judging::run::record::Record;
 use crate::judging::run::record_reader::records;
 
-/// The name under which the reasons of the conclusion stand.
+/// Aspect name of the analyses in the conclusion.
 const CONCLUSION: &str = "conclusion";
 
-/// One reason: of a pair in one presentation order, for one criterion and one response.
+/// Key of an analysis: pair, presentation order, criterion and response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RationaleKey {
     case: String,
@@ -26,11 +26,11 @@ struct RationaleKey {
 }
 
 impl AnswerSet {
-    /// The reasons in a file of records, each with that of another judge about the same response as its
-    /// reference; in place of models stand the aspects.
+    /// Reads the analyses in a records file, with another judge's analysis of the same response as reference. The
+    /// aspect takes the place of the model.
     ///
     /// # Errors
-    /// A line that is no record, or records without reasons.
+    /// A line is not a record, or the records have no analyses.
     pub fn of_rationales(path: &Path, reference: &Path, limit: Option<u64>) -> Result<Self> {
         let mut known: HashMap<RationaleKey, String> = HashMap::new();
         for record in records(reference)? {
@@ -66,8 +66,8 @@ impl AnswerSet {
         }
         if found.answers.is_empty() {
             bail!(
-                "{}: its records hold no analysis\n\
-                 hint: judge without --scores-only to have analyses",
+                "{}: the records have no analyses\n\
+                 hint: run `acem3 judge` without --scores-only",
                 path.display()
             );
         }
@@ -84,7 +84,7 @@ impl RationaleKey {
     }
 }
 
-/// The reasons of a record, with the aspect of each.
+/// Returns the analyses of a record with their keys and aspects.
 fn reasons(record: &Record) -> Vec<(RationaleKey, String, String)> {
     let subject = &record.subject;
     let (Some(judgement), Some(case), Some(pair)) =
@@ -125,7 +125,7 @@ fn criterion_name(criterion: Criterion) -> String {
     name(serde_json::to_value(criterion))
 }
 
-/// A name as records have it.
+/// Returns the name used in records.
 fn name(value: serde_json::Result<serde_json::Value>) -> String {
     let value = value.unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

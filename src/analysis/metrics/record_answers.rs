@@ -1,4 +1,4 @@
-//! Answers from the records of a run: each answer once, however many pairs it was in.
+//! Reads answers from records; each answer counts once, regardless of its number of pairs.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
 use crate::judging::run::record_reader::RecordReader;
 
 impl AnswerSet {
-    /// Reads the answers of a file of records, of `limit` cases at most.
+    /// Reads the answers in a records file, from at most `limit` cases.
     ///
     /// # Errors
-    /// A line that is no record.
+    /// A line is not a record, or no record has an answer.
     pub fn of_records(path: &Path, limit: Option<u64>) -> Result<Self> {
         let mut found = Self::default();
-        // The models of each case, and whether their answer was seen.
+        // Models of each case, with a flag for answers already found.
         let mut cases: HashMap<String, (u64, Vec<(String, bool)>)> = HashMap::new();
         let mut order: Vec<String> = Vec::new();
         let subject = |record: Record, _| {
@@ -72,11 +72,11 @@ impl AnswerSet {
                 case: Some(case.clone()),
                 line,
                 model,
-                message: "no record holds its answer".to_owned(),
+                message: "no record has an answer of this model".to_owned(),
             }));
         }
         if found.answers.is_empty() {
-            bail!("{}: no record holds an answer", path.display());
+            bail!("{}: no record has an answer", path.display());
         }
         Ok(found)
     }

@@ -4,10 +4,10 @@
 use super::overlap::{PrecisionRecall, WordOverlap};
 use super::porter::stem;
 
-/// Words up to this length are not stemmed.
+/// Maximum length of words that are not stemmed.
 const SHORT: usize = 3;
 
-/// The words: runs of ASCII letters and digits, in lower case, perhaps stemmed.
+/// Splits a text into lower-case runs of ASCII letters and digits, optionally stemmed.
 pub(super) fn tokens(text: &str, stemmed: bool) -> Vec<String> {
     let lower = text.to_lowercase();
     let runs = lower.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
@@ -22,7 +22,7 @@ pub(super) fn tokens(text: &str, stemmed: bool) -> Vec<String> {
     .collect()
 }
 
-/// ROUGE-L: the longest common subsequence against either length.
+/// Computes ROUGE-L: the longest common subsequence relative to both lengths.
 pub(super) fn rouge_l(pair: &WordOverlap) -> PrecisionRecall {
     let (answer, reference) = (&pair.answer, &pair.reference);
     PrecisionRecall::of(
@@ -32,9 +32,9 @@ pub(super) fn rouge_l(pair: &WordOverlap) -> PrecisionRecall {
     )
 }
 
-/// The length of the longest common subsequence.
+/// Returns the length of the longest common subsequence.
 fn longest_common(a: &[u32], b: &[u32]) -> usize {
-    // The last row of the table alone is needed; `corner` is the cell left of the one above.
+    // Only the last row of the table is needed; `corner` is the cell above and to the left.
     let mut row = vec![0; b.len()];
     for x in a {
         let (mut corner, mut left) = (0, 0);
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_ascii() {
+    fn words_are_ascii_letters_and_digits() {
         let plain = |text| tokens(text, false).join(" ");
         assert_eq!(
             plain("T2-weighted, 3.5 CM; café 肺"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn rouge_l_matches_hand_calculation() {
         let pair = |a, b| WordOverlap::new(&tokens(a, false), &tokens(b, false));
         let found = rouge_l(&pair("police kill the gunman", "police killed the gunman"));
         assert!((found.f1 - 0.75).abs() < 1e-12);

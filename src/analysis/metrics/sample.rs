@@ -1,10 +1,10 @@
-//! The answers that a column has a number for, and what they amount to together.
+//! Values of one column and their estimate.
 
 use super::bleu::BleuCounts;
 use super::metric::MetricColumn;
 use crate::statistics::{Bootstrap, Clusters, Defined, Estimate, mean, share_interval};
 
-/// Numbers of answers, with the images they are about.
+/// Values of answers with their images.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ColumnSample<'a> {
     clusters: Vec<&'a str>,
@@ -13,20 +13,19 @@ pub(super) struct ColumnSample<'a> {
 }
 
 impl<'a> ColumnSample<'a> {
-    /// Takes in the number of an answer about an image, and its counts where BLEU was asked for.
+    /// Adds the value of an answer with its image and, for BLEU, its counts.
     pub(super) fn push(&mut self, image: &'a str, value: f64, counts: Option<BleuCounts>) {
         self.clusters.push(image);
         self.values.push(Some(value));
         self.counts.push(counts.unwrap_or_default());
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// The mean of a column, or BLEU of all answers together, with the interval that drawing whole images
-    /// again gives it.
+    /// Estimates the mean of a column, or corpus BLEU, with a bootstrap interval clustered by image.
     pub(super) fn estimate(&self, column: &MetricColumn) -> Estimate {
         let clusters = Clusters::new(&self.clusters);
         let bootstrap = Bootstrap::default();
@@ -42,7 +41,7 @@ impl<'a> ColumnSample<'a> {
     }
 
     fn bleu(&self, order: usize, weights: &[f64]) -> Defined<f64> {
-        // The counts of none are those of a mean of none: there is no number.
+        // Without answers, corpus BLEU is undefined like the mean.
         mean(&self.values, weights)?;
         let drawn = self.counts.iter().zip(weights);
         let drawn = drawn.map(|(counts, weight)| counts.times(*weight as u64));
@@ -59,7 +58,7 @@ mod tests {
         COLUMNS.iter().find(|c| c.name == name).unwrap()
     }
 
-    /// Half of the answers are right word for word, the other half have no word of their reference.
+    /// Half of the answers equal their reference, the other half have no word in common with it.
     fn halves(images: &[String]) -> ColumnSample<'_> {
         let mut sample = ColumnSample::default();
         for (i, image) in images.iter().enumerate() {
@@ -76,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn bleu_of_a_corpus_is_as_sure_as_its_draws() {
+    fn corpus_bleu_interval_matches_binomial() {
         let images: Vec<String> = (0..100).map(|i| i.to_string()).collect();
         let sample = halves(&images);
-        // All four precisions are the part that is right: its interval is the binomial's.
+        // All four precisions equal the proportion of right answers, so the interval is that of a binomial.
         let found = sample.estimate(column("corpus_bleu4"));
         assert!((found.value.unwrap() - 50.0).abs() < 1e-9);
         let [low, high] = found.interval.unwrap();
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn few_images_are_unsure_of_shares() {
+    fn few_images_give_wide_intervals() {
         let images: Vec<String> = (0..4).map(|i| i.to_string()).collect();
         let share = halves(&images)
             .estimate(column("exact_match"))

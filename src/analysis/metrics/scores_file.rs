@@ -1,4 +1,4 @@
-//! The scores of every answer, one JSON line each.
+//! Scores file: one JSON line per answer.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::answer::{AnswerSet, MetricAnswer, MissingAnswer};
 use super::outcome::{AnswerScores, MetricOutcome};
 
-/// One answer and its scores.
+/// Line of an answer with its scores.
 #[derive(Serialize)]
 struct ScoredLine<'a> {
     case: &'a str,
@@ -22,7 +22,7 @@ struct ScoredLine<'a> {
     uncounted: Map<String, Value>,
 }
 
-/// An answer that should be there.
+/// Line of a missing answer.
 #[derive(Serialize)]
 struct MissingLine<'a> {
     case: Option<&'a str>,
@@ -31,14 +31,14 @@ struct MissingLine<'a> {
     missing: &'a str,
 }
 
-/// The lines of all answers, then of those that are missing.
+/// Returns the lines of all answers, then of the missing answers.
 ///
 /// # Errors
-/// None that is known: the lines are written to memory.
+/// A line cannot be serialised.
 pub fn lines(found: &AnswerSet, scores: &[AnswerScores]) -> Result<String> {
     let mut text = String::new();
     let mut push = |line: serde_json::Result<String>| -> Result<()> {
-        text.push_str(&line.context("cannot write the scores of an answer")?);
+        text.push_str(&line.context("could not serialise the scores of an answer")?);
         text.push('\n');
         Ok(())
     };

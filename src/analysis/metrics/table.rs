@@ -1,4 +1,4 @@
-//! What the metrics found, model by model.
+//! Results of the metrics by model.
 
 use std::collections::BTreeMap;
 
@@ -10,75 +10,75 @@ use super::metric::{Metric, MetricColumn};
 use super::outcome::{AnswerScores, MetricOutcome, UncountedReason};
 use super::sample::ColumnSample;
 
-/// The version of this form. Fields are added, never renamed.
+/// Schema version of the JSON output. Fields are added, never renamed.
 const SCHEMA: u32 = 1;
 
-/// The figures of all models.
+/// Results of all models.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricTable {
-    /// The version of this form.
+    /// Schema version.
     pub schema: u32,
-    /// What was scored, as it was named.
+    /// Source, as given on the command line.
     pub source: String,
-    /// How many cases could be read.
+    /// Number of valid cases.
     pub cases: u64,
-    /// How many lines could not be read of which nobody knows whose answers are lost by it.
+    /// Number of unreadable lines whose model is unknown.
     pub unreadable: u64,
-    /// The settings that move a number, by name.
+    /// Settings that affect the results, by name.
     pub settings: BTreeMap<String, String>,
-    /// The models, in the order of their first answers.
+    /// Models, in the order of their first answers.
     pub models: Vec<ModelMetrics>,
 }
 
-/// The figures of one model.
+/// Results of one model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelMetrics {
-    /// Its name.
+    /// Name of the model.
     pub model: String,
-    /// How many answers it should have given.
+    /// Number of expected answers.
     pub expected: u64,
-    /// How many it gave.
+    /// Number of answers.
     pub answers: u64,
-    /// One figure for each column.
+    /// One value per column.
     pub metrics: Vec<MetricEstimate>,
 }
 
-/// One column for one model.
+/// Result of one model in one column.
 #[derive(Clone, Debug, Serialize)]
 pub struct MetricEstimate {
-    /// The name of the column.
+    /// Name of the column.
     pub metric: &'static str,
-    /// The mean; absent without a number.
+    /// Mean; `None` without a value.
     pub value: Option<f64>,
-    /// Its 95 % interval, whole images being drawn again; Wilson's for shares of few images, or of none or
-    /// all; absent where there is none.
+    /// 95 % bootstrap interval, clustered by image. Wilson interval for proportions with few images and for
+    /// proportions of 0 or 1. `None` if undefined.
     pub interval: Option<[f64; 2]>,
-    /// Why there is a value and no interval.
+    /// Reason if there is a value but no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<String>,
-    /// How many answers have a number.
+    /// Number of answers with a value.
     pub n: u64,
-    /// How many answers the metric is about.
+    /// Number of answers to which the metric applies.
     pub of: u64,
-    /// The part of them that has a number; absent if there are none.
+    /// Proportion of those answers that have a value; `None` without such answers.
     pub coverage: Option<f64>,
-    /// The means if every answer without a number had the least, and the largest, there can be;
-    /// absent where a range has no end.
+    /// Bounds of the mean: every answer without a value gets the smallest or the largest possible value. `None`
+    /// if the range is unbounded.
     pub bounds: Option<[f64; 2]>,
-    /// How many images the answers are about.
+    /// Number of images.
     pub images: usize,
-    /// The least and the largest value there can be; `null` for no end. More is better.
+    /// Smallest and largest possible value; `null` if unbounded. Higher is better.
     pub range: [Option<f64>; 2],
-    /// Why answers have no number, and how many.
+    /// Number of answers without a value, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub uncounted: BTreeMap<String, u64>,
-    /// Whether tables for people have it.
+    /// True if text tables show the column.
     #[serde(skip)]
     pub headline: bool,
 }
 
 impl MetricTable {
-    /// The table of answers and their scores, which are in the same order.
+    /// Builds the table from answers and their scores, which are in the same order.
     pub fn new(found: &AnswerSet, scores: &[AnswerScores], metrics: &[Metric]) -> Self {
         let mut models: Vec<&str> = Vec::new();
         let lost = found.missing.iter().map(|m| m.model.as_str());
@@ -132,7 +132,7 @@ impl MetricEstimate {
             uncounted.insert(UncountedReason::NoAnswer, missing);
         }
         for (answer, scores) in answers {
-            // A corpus is counted answer by answer, like BLEU-1.
+            // Corpus BLEU applies to the same answers as BLEU-1.
             match scores.get(column.corpus.map_or(column.name, |_| "bleu1")) {
                 Some(MetricOutcome::Value(value)) => {
                     sample.push(&answer.cluster, value, scores.bleu);

@@ -1,9 +1,9 @@
-//! The words of BLEU: the tokenization `13a` of sacrebleu, which is that of `mteval-v13a.pl`
+//! Tokenization for BLEU: `13a` of sacrebleu, which reproduces `mteval-v13a.pl`
 //! (reference: `tokenizer_13a.py` and `tokenizer_re.py` of sacrebleu 2.6).
 
 use super::words::{is_space, split};
 
-/// The tokens of a text.
+/// Splits a text into tokens.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let line = text.trim_end_matches(is_space);
     let line = line.replace("<skipped>", "");
@@ -17,8 +17,8 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     tokens_apart(&format!(" {line} "))
 }
 
-/// The tokens of a line, without the marks of SGML (`TokenizerRegexp`). A point at either end of the line is cut off
-/// only where a space stands beyond it.
+/// Splits a line without SGML entities into tokens (`TokenizerRegexp`). A period at either end of the line is
+/// separated only if a space is beyond it.
 pub(super) fn tokens_apart(line: &str) -> Vec<String> {
     let mut spread = String::with_capacity(2 * line.len());
     for c in line.chars() {
@@ -29,7 +29,7 @@ pub(super) fn tokens_apart(line: &str) -> Vec<String> {
         }
     }
     let is_point = |c| c == '.' || c == ',';
-    // Points stay where a digit stands on both sides, and a dash is cut off a digit before it.
+    // Periods between two digits stay; a dash after a digit is separated.
     let before = rewritten(&spread, |a, b| {
         (!a.is_ascii_digit() && is_point(b)).then_some([a, ' ', b, ' '])
     });
@@ -42,13 +42,13 @@ pub(super) fn tokens_apart(line: &str) -> Vec<String> {
     split(&dashes).map(str::to_owned).collect()
 }
 
-/// A sign that is always a token of its own: ASCII's, but for letters, digits and `' , - .`.
+/// Returns true for characters that are always separate tokens: ASCII punctuation except `' , - .`.
 fn is_apart(c: char) -> bool {
     c.is_ascii_punctuation() && !matches!(c, '\'' | ',' | '-' | '.')
 }
 
-/// The text with pairs of neighbours exchanged for what the rule makes of them. As in a substitution by
-/// regular expression, what was matched takes no part in the next match.
+/// Replaces pairs of adjacent characters by the result of a rule. Matches do not overlap, as in a regular
+/// expression substitution.
 fn rewritten(text: &str, rule: impl Fn(char, char) -> Option<[char; 4]>) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text.chars();
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_are_cut_off_and_numbers_stay() {
+    fn punctuation_is_separated_and_numbers_stay() {
         for (text, expected) in [
             ("It's 3.5 cm, left-sided.", "It's 3.5 cm , left-sided ."),
             ("(T2-weighted) 1-2", "( T2 - weighted ) 1 - 2"),

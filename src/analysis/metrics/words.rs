@@ -1,10 +1,10 @@
-//! The words of an answer as `SQuAD`'s evaluation compares them: lower case, without ASCII
-//! punctuation, without articles (reference: `evaluate-v1.1.py` of `SQuAD`, `normalize_answer`).
+//! Word normalisation of the `SQuAD` evaluation: lower case, without ASCII punctuation and
+//! articles (reference: `evaluate-v1.1.py` of `SQuAD`, `normalize_answer`).
 
-/// Words that are left out.
+/// Words that are removed.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
-/// The words of a text.
+/// Splits a text into normalised words.
 pub fn words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let plain: String = lower
@@ -12,7 +12,7 @@ pub fn words(text: &str) -> Vec<String> {
         .filter(|c| !c.is_ascii_punctuation())
         .collect();
     let mut kept = String::with_capacity(plain.len());
-    // An article is one by the letters around it, so that `a°` has one in it and `ab` has none.
+    // Word boundaries are those of Python's `\b`: `a°` contains an article, `ab` does not.
     let is_letter = |c: char| c.is_alphanumeric();
     let mut rest = plain.as_str();
     while let Some(first) = rest.chars().next() {
@@ -24,12 +24,12 @@ pub fn words(text: &str) -> Vec<String> {
     split(&kept).map(str::to_owned).collect()
 }
 
-/// The parts of a text between white space.
+/// Splits a text at white space.
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|part| !part.is_empty())
 }
 
-/// What Python's `str.isspace` calls white space: four separators more than Unicode's property.
+/// Returns true for white space as in Python's `str.isspace`: Unicode's property and four separators.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn articles_punctuation_and_case_do_not_count() {
+    fn articles_punctuation_and_case_are_ignored() {
         for (text, expected) in [
             (
                 "The left-sided  lung, an effusion.",

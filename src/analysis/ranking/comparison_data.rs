@@ -1,4 +1,4 @@
-//! The comparisons of a run by number, and what a draw of them gives.
+//! Comparisons of models as indices, and the statistics of one bootstrap resample.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,32 +7,32 @@ use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Clusters, Davidson, Defined, PairwiseOutcomes};
 
-/// All comparisons of some runs.
+/// Comparisons of one or more runs.
 pub(super) struct ComparisonData {
-    /// The models by name.
+    /// Names of the models, sorted.
     pub(super) models: Vec<String>,
-    /// Two models and how they compare, for each pair with a verdict.
+    /// Indices of the two models and their order, for each pair with a verdict.
     pub(super) pairs: Vec<([usize; 2], Ordering)>,
-    /// The images they are about.
+    /// Image of each pair.
     pub(super) clusters: Clusters,
-    /// The case of each, by number.
+    /// Index of the case of each pair.
     cases: Vec<usize>,
-    /// Pairs of each model, with or without a verdict.
+    /// Number of pairs of each model, scored or not.
     pub(super) asked: Vec<u64>,
 }
 
-/// What one draw gives.
+/// Statistics of one bootstrap resample.
 pub(super) struct ReplicateStrengths {
-    /// The win rate of each model.
+    /// Win rate of each model.
     pub(super) rates: Vec<Defined<f64>>,
-    /// The most likely strengths.
+    /// Maximum-likelihood strengths.
     pub(super) fit: Defined<Davidson>,
-    /// Strengths drawn to each other a little, which always exist.
+    /// Regularised (shrunk) strengths, which always exist.
     pub(super) shrunk: Davidson,
 }
 
 impl ReplicateStrengths {
-    /// The most likely strengths; where there are none, shrunk ones.
+    /// Returns the maximum-likelihood strengths, or the shrunk ones if those are undefined.
     pub(super) fn best(&self) -> &Davidson {
         self.fit.as_ref().unwrap_or(&self.shrunk)
     }
@@ -49,7 +49,7 @@ impl ComparisonData {
             *place = number;
         }
         let mut asked = vec![0; numbers.len()];
-        let mut told: Vec<&PairVerdict> = Vec::new();
+        let mut judged: Vec<&PairVerdict> = Vec::new();
         let mut pairs = Vec::new();
         for verdict in all() {
             let number = |model: &String| numbers.get(model.as_str()).copied().unwrap_or_default();
@@ -59,17 +59,17 @@ impl ComparisonData {
             }
             if let Some(order) = verdict.order(target) {
                 pairs.push((both, order));
-                told.push(verdict);
+                judged.push(verdict);
             }
         }
         let mut numbers_of_cases: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut cases = Vec::with_capacity(told.len());
-        for verdict in &told {
+        let mut cases = Vec::with_capacity(judged.len());
+        for verdict in &judged {
             let next = numbers_of_cases.len();
             cases.push(*numbers_of_cases.entry(&verdict.case).or_insert(next));
         }
         Self {
-            clusters: Clusters::new(told.iter().map(|verdict| verdict.cluster.as_str())),
+            clusters: Clusters::new(judged.iter().map(|verdict| verdict.cluster.as_str())),
             models: numbers.into_keys().map(str::to_owned).collect(),
             pairs,
             cases,
@@ -92,11 +92,11 @@ impl ComparisonData {
         }
     }
 
-    /// By how many points, image by image, one model is ahead of another: a pair won is a point gained, one
-    /// lost a point lost. Third models count in the cases in which both were compared with them equally often.
-    /// `None` where the two met neither each other nor a third in any case.
+    /// Returns the lead of model `i` over model `j` per image: a win is +1, a loss −1. Pairs with a third model
+    /// count in the cases in which it was compared equally often with both. `None` if no case has a pair of the
+    /// two or a common opponent.
     pub(super) fn lead(&self, [i, j]: [usize; 2]) -> Option<Vec<i64>> {
-        let mut meetings: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
+        let mut results: BTreeMap<(usize, usize), CommonOpponent> = BTreeMap::new();
         for (at, ([a, b], order)) in self.pairs.iter().enumerate() {
             let points = match order {
                 Ordering::Greater => 1,
@@ -107,31 +107,31 @@ impl ComparisonData {
                 if own != i && own != j {
                     continue;
                 }
-                // The two are each other's opponents: one name for both.
+                // A direct pair has each as the other's opponent: use one index for both.
                 let opponent = if other == j { i } else { other };
-                let meeting = meetings.entry((self.cases[at], opponent)).or_default();
-                meeting.cluster = self.clusters.of(at);
-                meeting.ahead += if own == i { points } else { -points };
-                meeting.surplus += if own == i { 1 } else { -1 };
+                let result = results.entry((self.cases[at], opponent)).or_default();
+                result.cluster = self.clusters.of(at);
+                result.ahead += if own == i { points } else { -points };
+                result.surplus += if own == i { 1 } else { -1 };
             }
         }
         let mut ahead = vec![0; self.clusters.count()];
         let mut met = false;
-        for meeting in meetings.values().filter(|meeting| meeting.surplus == 0) {
+        for result in results.values().filter(|result| result.surplus == 0) {
             met = true;
-            ahead[meeting.cluster] += meeting.ahead;
+            ahead[result.cluster] += result.ahead;
         }
         met.then_some(ahead)
     }
 }
 
-/// Two models in a case, each against the same opponent.
+/// Results of two models in one case against the same opponent.
 #[derive(Default)]
 struct CommonOpponent {
     cluster: usize,
-    /// Points of the one less those of the other.
+    /// Points of `i` minus points of `j`.
     ahead: i64,
-    /// Pairs of the one less those of the other.
+    /// Pairs of `i` minus pairs of `j`.
     surplus: i64,
 }
 
@@ -139,8 +139,8 @@ struct CommonOpponent {
 mod tests {
     use super::*;
 
-    /// Three models on two images of two cases each; the third image's case has two of them.
-    fn games() -> ComparisonData {
+    /// Two cases with all pairs of three models and a third case with two models, one image each.
+    fn example() -> ComparisonData {
         use Ordering::{Equal, Greater, Less};
         let pairs = vec![
             ([0, 1], Greater),
@@ -160,14 +160,14 @@ mod tests {
         }
     }
 
-    /// In the first case `a` has two points and `b` minus two, in the second one each. Where `b` is missing
-    /// it is not compared with `a`.
+    /// In the first case `a` has two points and `b` minus two; in the second case they have one each. The third
+    /// case lacks `b`, so it does not count.
     #[test]
-    fn leads_by_hand() {
-        assert_eq!(games().lead([0, 1]), Some(vec![4, 0, 0]));
-        assert_eq!(games().lead([1, 0]), Some(vec![-4, 0, 0]));
-        assert_eq!(games().lead([0, 2]), Some(vec![2, 3, -2]));
-        let mut apart = games();
+    fn leads_match_hand_calculation() {
+        assert_eq!(example().lead([0, 1]), Some(vec![4, 0, 0]));
+        assert_eq!(example().lead([1, 0]), Some(vec![-4, 0, 0]));
+        assert_eq!(example().lead([0, 2]), Some(vec![2, 3, -2]));
+        let mut apart = example();
         apart.pairs.truncate(1);
         assert_eq!(apart.lead([0, 2]), None);
     }

@@ -1,4 +1,4 @@
-//! Which model is better: all models of a run compared over all their pairs.
+//! Ranking of models: win rates, strengths and pairwise comparisons over all pairs of one or more runs.
 
 mod comparison_data;
 mod model_ranking;

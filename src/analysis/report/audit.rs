@@ -1,4 +1,4 @@
-//! What `acem3 audit` found, read back.
+//! Findings read from the JSON output of `acem3 audit`.
 
 use std::path::Path;
 
@@ -7,32 +7,32 @@ use serde::Serialize;
 
 use crate::analysis::audit;
 
-/// The findings of an audit.
+/// Findings of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportAudit {
-    /// The file they are from.
+    /// Path of the audit file.
     pub file: String,
-    /// The judge, as it is called in tables.
+    /// Judge name, as shown in tables.
     pub judge: String,
-    /// The hash of its provenance, as records have it.
+    /// Judge hash, as in the records.
     pub judge_hash: String,
-    /// Whether it is none of the page's: another one, or the same with other settings.
+    /// True if the report has no judge with this hash (another judge, or other settings).
     pub foreign: bool,
-    /// The findings.
+    /// Findings.
     pub findings: Vec<audit::Finding>,
 }
 
 impl ReportAudit {
-    /// Reads the findings of a file that `acem3 audit` wrote; `judges` are the hashes of those on the page.
+    /// Reads the findings from an audit file. `judges` are the hashes of the judges in the report.
     ///
     /// # Errors
     ///
-    /// If it is no such file.
+    /// The file cannot be read or is not the JSON of `acem3 audit`.
     pub fn read(path: &Path, judges: &[String]) -> Result<Self> {
         let place = || {
             format!(
-                "--audit {} cannot be read\nhint: expected the JSON of `acem3 audit` (--out FILE, or \
-                 --format json)",
+                "--audit {}: could not read the audit file\nhint: pass the JSON output of `acem3 audit` (--out \
+                 FILE, or --format json)",
                 path.display()
             )
         };

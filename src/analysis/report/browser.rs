@@ -1,4 +1,4 @@
-//! The cases as the page shows them: one entry for each pair, with every judge's verdict on it.
+//! Data of the case browser: one entry per pair, with the verdicts of all judges.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -13,59 +13,59 @@ use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::PairOrder;
 use crate::judging::run::record::{ImageInfo, RecordSubject};
 
-/// Which way round each pair is told: as the first judge's records name it.
+/// Order of the two models of each pair: the order in the first judge's records.
 #[derive(Clone, Debug, Default)]
 pub struct PairOrientation(HashMap<(String, [String; 2]), [String; 2]>);
 
-/// All entries.
+/// All entries of the case browser.
 #[derive(Clone, Debug, Default)]
 pub struct CaseBrowser {
-    /// The entries, in the order of the first judge's records; what only others judged follows.
+    /// Entries in the order of the first judge's records, then the pairs that only other judges have.
     pub entries: Vec<BrowserEntry>,
-    /// Their analyses: a JSON list for each entry, a value for each judge.
+    /// Analyses of each entry: a JSON list with one value per judge.
     pub details: Vec<String>,
-    /// Their images.
+    /// Image of each entry.
     pub stamps: Vec<Option<ImageInfo>>,
 }
 
-/// A pair of answers, or a case that could not be read.
+/// A pair of responses, or a malformed case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BrowserEntry {
-    /// The case.
+    /// Case id.
     pub case: Option<String>,
-    /// Its line in its source.
+    /// Line in the source.
     pub line: u64,
-    /// The models.
+    /// Models.
     pub models: Vec<String>,
-    /// The question.
+    /// Question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The known right answer.
+    /// Reference answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The two answers.
+    /// Responses of the two models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<[String; 2]>,
-    /// The name of the image.
+    /// File name of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The number of its picture in the page, where it has one.
+    /// Index of the embedded image, if the page has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<usize>,
-    /// What is known of the case.
+    /// Metadata of the case.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
-    /// Which answer the labels call better.
+    /// Order of the responses according to the labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<PairOrder>,
-    /// The scores that the labels give.
+    /// Label scores of the two responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<[f64; 2]>,
-    /// What each judge says; `None` where its records have no such pair.
+    /// Verdict of each judge; `None` if its records lack this pair.
     pub verdicts: Vec<Option<OutcomeSummary>>,
 }
 
-/// What a pair is found by: the case and the two models, in alphabetical order.
+/// Returns the key of a pair: the case and the two models in alphabetical order.
 fn key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
     let mut sorted = pair.clone();
     sorted.sort_unstable();
@@ -73,7 +73,7 @@ fn key(case: &str, pair: &[String; 2]) -> (String, [String; 2]) {
 }
 
 impl PairOrientation {
-    /// Learns how a judge's records name pairs; pairs that are known keep their sides.
+    /// Adds the pairs of a judge's records. Known pairs keep their model order.
     pub fn learn(&mut self, verdicts: &Verdicts) {
         for verdict in &verdicts.pairs {
             let key = key(&verdict.case, &verdict.pair);
@@ -81,7 +81,7 @@ impl PairOrientation {
         }
     }
 
-    /// Whether a pair is told the other way round than its record names it.
+    /// Returns true if a record names the two models in the opposite order.
     pub fn mirrored(&self, subject: &RecordSubject) -> bool {
         let (Some(case), Some(pair)) = (&subject.case, &subject.pair) else {
             return false;
@@ -92,7 +92,7 @@ impl PairOrientation {
 }
 
 impl CaseBrowser {
-    /// The entries of all judges' records.
+    /// Builds the entries from the records of all judges.
     pub fn of(judges: &[JudgeReport], target: ScoreTarget) -> Self {
         let mut browser = Self::default();
         let mut places: HashMap<(String, [String; 2]), usize> = HashMap::new();
@@ -157,7 +157,7 @@ impl BrowserEntry {
         }
     }
 
-    /// The order that a judge gives; `None` without a verdict.
+    /// Returns the order from a judge's verdict; `None` without a verdict.
     pub fn order(&self, judge: usize) -> Option<PairOrder> {
         match self.verdicts.get(judge)?.as_ref()? {
             OutcomeSummary::Judged { order, .. } => Some(*order),
@@ -166,7 +166,7 @@ impl BrowserEntry {
     }
 }
 
-/// What labels say, by the line of the record and by the response.
+/// Labels by record line (orders) and by case and model (scores).
 struct LabelSummary<'a> {
     orders: HashMap<u64, (Ordering, &'a [String; 2])>,
     scores: HashMap<(&'a str, &'a str), f64>,

@@ -1,4 +1,4 @@
-//! How much was judged, and why the rest was not.
+//! Counts of records, verdicts and unscored pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 use crate::analysis::report::record_summary::{OutcomeSummary, RecordSummary};
 use crate::data::cases::UnscoredReason;
 
-/// The counts of a judge's records.
+/// Counts over a judge's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
-    /// Records: pairs, and cases without a pair to judge.
+    /// Records: pairs, and cases without a pair.
     pub records: usize,
-    /// Cases they are about.
+    /// Cases.
     pub cases: usize,
     /// Images.
     pub images: usize,
     /// Records with a verdict.
     pub judged: usize,
-    /// Records without, by reason.
+    /// Records without a verdict, by reason.
     pub unscored: BTreeMap<UnscoredReason, usize>,
-    /// Pairs that were judged in both orders.
+    /// Pairs judged in both presentation orders.
     pub both_orders: usize,
-    /// Those whose orders disagree.
+    /// Pairs whose preferred response changes with the presentation order.
     pub flipped: usize,
-    /// Verdicts without analyses: only scores were asked for.
+    /// Verdicts without analyses (scores only).
     pub without_analyses: usize,
 }
 
@@ -57,7 +57,7 @@ impl RecordCounts {
         counts
     }
 
-    /// Records without a verdict.
+    /// Returns the number of records without a verdict.
     pub fn all_unscored(&self) -> usize {
         self.unscored.values().sum()
     }

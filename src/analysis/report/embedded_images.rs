@@ -1,8 +1,8 @@
-//! Images of cases as data of the page: found again by the name that records have, and shown only where their
-//! bytes are those that were judged.
+//! Images embedded in the page. They are found by the names in the records; an image is embedded only if the hash
+//! of its file matches the record.
 //!
-//! Every image is encoded anew from its pixels, so that nothing which a file says beside them (of the patient,
-//! the place, the camera) comes along. What is burnt into the pixels stays.
+//! Images are re-encoded from their pixels, which removes all metadata (patient, location, camera). Text that is
+//! burnt into the pixels remains.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,43 +24,43 @@ use crate::data::images::ImageReader;
 use crate::judging::run::record::ImageInfo;
 use crate::support::digest::Digest;
 
-/// The longest side of a small picture, in pixels.
+/// Longest side of a thumbnail, in pixels.
 const SIDE: u32 = 384;
-/// The quality of its JPEG, of 100.
+/// JPEG quality of a thumbnail, out of 100.
 const QUALITY: u8 = 82;
-/// So many images are held at once.
+/// Maximum number of images in memory at once.
 const GROUP: usize = 64;
-/// Why an image is left out that could be shown.
-const FULL: &str = "the page has all the bytes of images that it may have";
+/// Reason for images over the size limit.
+const FULL: &str = "the size limit for images is reached";
 
-/// Which pictures the page holds.
+/// Size of the images embedded in the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Thumbs {
-    /// None: the page can be passed on where the images may not
+    /// No images
     None,
-    /// Small ones (JPEG, at most 384 pixels a side), 48 MiB of them at most
+    /// Thumbnails (JPEG, longest side 384 pixels), 48 MiB in total
     #[default]
     Small,
-    /// All pixels (PNG), 512 MiB of them at most
+    /// Full resolution (PNG), 512 MiB in total
     Full,
 }
 
-/// The pictures of a page.
+/// Images embedded in a page.
 #[derive(Clone, Debug, Default)]
 pub struct EmbeddedImages {
-    /// Each as a data URI.
+    /// Data URIs.
     pub uris: Vec<String>,
-    /// The number of each entry's picture.
+    /// Index of each entry's image in `uris`.
     pub places: Vec<Option<usize>>,
-    /// Why images are not shown, with how many each keeps away.
+    /// Reasons for missing images, with the number of images each.
     pub missing: Vec<(String, usize)>,
 }
 
-/// What a picture is: a hash, and of a DICOM image what was looked at.
+/// Key of an image: the hash of its file and, for DICOM, the frame and window.
 type ImageKey = (Digest, String);
 
 impl Thumbs {
-    /// How many bytes of data URIs a page holds at most.
+    /// Returns the maximum total size of the data URIs, in bytes.
     fn budget(self) -> usize {
         match self {
             Self::None => 0,
@@ -71,7 +71,7 @@ impl Thumbs {
 }
 
 impl EmbeddedImages {
-    /// The pictures of entries, whose images lie in the folder `root` or in the Parquet files there.
+    /// Embeds the images of entries, read from the folder `root` or from Parquet files in it.
     pub fn of(stamps: &[Option<ImageInfo>], root: &Path, thumbs: Thumbs) -> Self {
         let mut pictures = Self {
             places: vec![None; stamps.len()],
@@ -116,8 +116,8 @@ impl EmbeddedImages {
         pictures
     }
 
-    /// Keeps a picture if there is room, and tells its number. Where there is none, there is none for those that
-    /// follow either.
+    /// Stores an image if it fits the budget and returns its index. After the first one that does not fit, the
+    /// budget is 0.
     fn keep(&mut self, made: Result<String, String>, left: &mut usize) -> Option<usize> {
         match made {
             Ok(uri) if uri.len() <= *left => {
@@ -144,7 +144,7 @@ impl EmbeddedImages {
         }
     }
 
-    /// The bytes of all pictures as they are written.
+    /// Returns the total size of the data URIs, in bytes.
     pub fn bytes(&self) -> usize {
         self.uris.iter().map(String::len).sum()
     }
@@ -156,7 +156,7 @@ fn view_key(stamp: &ImageInfo) -> String {
         .map_or_else(String::new, |view| format!("{view:?}"))
 }
 
-/// One image as a data URI.
+/// Reads one image and returns its data URI, or the reason why it is missing.
 fn picture(
     stamp: &ImageInfo,
     hash: Digest,
@@ -164,22 +164,22 @@ fn picture(
     thumbs: Thumbs,
 ) -> Result<String, String> {
     let encoded = |bytes: &[u8]| {
-        encode(bytes, stamp.view, thumbs).map_err(|_| "cannot be decoded".to_owned())
+        encode(bytes, stamp.view, thumbs).map_err(|_| "the file cannot be decoded".to_owned())
     };
     if let Some(bytes) = embedded.0.get(&hash) {
         return encoded(bytes);
     }
     let mut images = ImageReader::new(root.to_owned(), Limits::default());
     let read = images.read(&ImageSource::File(root.join(&stamp.name)));
-    let read = read.map_err(|_| "not found where the records name them".to_owned())?;
+    let read = read.map_err(|_| "file not found".to_owned())?;
     if read.sha256 == hash {
         encoded(read.bytes())
     } else {
-        Err("not the bytes that were judged".to_owned())
+        Err("the file changed after judging".to_owned())
     }
 }
 
-/// The pixels that were judged, encoded anew.
+/// Decodes the judged pixels and returns them as a data URI.
 fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> {
     let limits = Limits::default();
     let frame = shown.map(|shown| shown.frame);
@@ -201,7 +201,7 @@ fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> 
     }
     let (width, height) = (decoded.width() as u32, decoded.height() as u32);
     let pixels = RgbImage::from_raw(width, height, decoded.data().to_vec());
-    let pixels = pixels.ok_or_else(|| anyhow!("a wrong number of pixels"))?;
+    let pixels = pixels.ok_or_else(|| anyhow!("unexpected number of pixels"))?;
     let grey = decoded.data().as_chunks::<3>().0.iter();
     let grey = grey.into_iter().all(|[r, g, b]| r == g && g == b);
     let small = thumbs == Thumbs::Small && width.max(height) > SIDE;
@@ -226,11 +226,11 @@ fn encode(bytes: &[u8], shown: Option<Shown>, thumbs: Thumbs) -> Result<String> 
     ))
 }
 
-/// Images that lie in Parquet files, by their hash.
+/// Images in Parquet files, by hash.
 struct ParquetImages(HashMap<Digest, Arc<[u8]>>);
 
 impl ParquetImages {
-    /// Finds those that are wanted in the Parquet files of a folder, or in the one that the path is.
+    /// Reads the wanted images from the Parquet files of a folder, or from `root` if it is a Parquet file.
     fn find(root: &Path, wanted: &[(&ImageInfo, Digest)]) -> Self {
         let mut found = HashMap::new();
         let hashes: HashSet<Digest> = wanted.iter().map(|(_, hash)| *hash).collect();
@@ -255,7 +255,7 @@ impl ParquetImages {
     }
 }
 
-/// The Parquet files of a folder and of its folder `data`, or the one that the path is.
+/// Returns the Parquet files of a folder and its subfolder `data`, or `root` itself if it is a Parquet file.
 fn parquet_files(root: &Path) -> Vec<PathBuf> {
     let is_parquet = |path: &PathBuf| path.extension().is_some_and(|e| e == "parquet");
     if root.is_file() {

@@ -9,20 +9,20 @@ use crate::analysis::verdicts::{PairVerdict, subgroup_fields};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
-/// The models' means within a subgroup.
+/// Mean scores of the models in one subgroup.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupScores {
-    /// What makes the subgroups.
+    /// Name of the field that defines the subgroups.
     pub by: String,
-    /// What all cases of this one have in common.
+    /// Value of the field in this subgroup.
     pub value: String,
-    /// Its pairs.
+    /// Pairs in this subgroup.
     pub pairs: usize,
-    /// The models.
+    /// Mean scores by model.
     pub models: Vec<ModelScores>,
 }
 
-/// The fields that make subgroups: those of data sets, and those asked for.
+/// Returns the names and keys of the subgroup fields: data set fields, then the requested fields.
 pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, String)> {
     let mut fields = subgroup_fields(verdicts);
     for field in by {
@@ -33,7 +33,7 @@ pub(super) fn fields(verdicts: &[PairVerdict], by: &[String]) -> Vec<(String, St
     fields
 }
 
-/// Every subgroup's means on one target.
+/// Computes the mean scores of every subgroup on one target.
 pub(super) fn groups(
     verdicts: &[PairVerdict],
     by: &[String],

@@ -1,4 +1,4 @@
-//! How scores are distributed.
+//! Score histograms.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use serde::Serialize;
 use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 
-/// Half points from 0 to 5.
+/// Number of bins: half points from 0 to 5.
 pub(super) const BINS: usize = 11;
 
-/// How many scores of one model lie nearest to each half point.
+/// Histogram of one model's scores, rounded to half points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Histogram {
-    /// The model.
+    /// Model.
     pub model: String,
-    /// The counts at 0, ½, 1, … 5.
+    /// Counts at 0, ½, 1, … 5.
     pub counts: [usize; BINS],
 }
 
-/// The distribution of every model's scores on a target.
+/// Counts every model's scores on a target.
 pub(super) fn histograms(verdicts: &[PairVerdict], target: ScoreTarget) -> Vec<Histogram> {
     let mut models: BTreeMap<&str, [usize; BINS]> = BTreeMap::new();
     for verdict in verdicts {
         let scores = verdict.scores.as_ref().and_then(|s| s.get(&target));
         for (model, score) in verdict.pair.iter().zip(scores.into_iter().flatten()) {
-            // Halves up, as scores are rounded elsewhere.
+            // Round half up, like scores elsewhere.
             let bin = (2.0 * score + 0.5).floor().max(0.0) as usize;
             let counts = models.entry(model).or_default();
             if let Some(count) = counts.get_mut(bin.min(BINS - 1)) {

@@ -1,4 +1,4 @@
-//! The report as one page of HTML.
+//! HTML output of the report: one self-contained page.
 
 use std::fmt::Write as _;
 
@@ -18,16 +18,16 @@ use crate::support::tables::TableSection;
 use crate::support::text::escape::{html, json};
 use crate::support::text::plural;
 
-/// The look of the page.
+/// Style sheet of the page.
 const STYLE: &str = include_str!("page.css");
-/// The program that shows the cases.
+/// Script of the case browser.
 const SCRIPT: &str = include_str!("page.js");
-/// The form in which cases are looked for, and where they are shown.
+/// Markup of the case browser.
 const CASES: &str = include_str!("cases.html");
-/// So many entries' analyses are in one piece of data, which is read when one of them is opened.
+/// Number of entries per chunk of analyses. The script parses a chunk when one of its entries is opened.
 const CHUNK: usize = 100;
 
-/// What the program knows from the start.
+/// Data that the script reads at start.
 #[derive(Serialize)]
 struct PageIndex<'a> {
     judges: Vec<&'a str>,
@@ -37,11 +37,11 @@ struct PageIndex<'a> {
     entries: &'a [BrowserEntry],
 }
 
-/// The page.
+/// Renders the report as an HTML page.
 ///
 /// # Errors
 ///
-/// If the cases cannot be written as JSON.
+/// The cases cannot be serialised as JSON.
 pub fn page(
     title: &str,
     report: &ReportData,
@@ -76,7 +76,7 @@ pub fn page(
     Ok(page)
 }
 
-/// What may run is named by its hash; nothing may be loaded.
+/// Writes the head. The content security policy allows the script and the style by hash and no requests.
 fn head(page: &mut String, title: &str) {
     let hash = |text: &str| STANDARD.encode(Digest::of(text.as_bytes()).bytes());
     let _ = write!(
@@ -149,21 +149,21 @@ fn section_html(page: &mut String, section: &ReportSection) {
     page.push_str("</section>\n");
 }
 
-/// A text of this program's, in which no number is parted from its unit.
+/// Escapes text of the program and joins numbers and units with no-break spaces.
 fn prose(text: &str) -> String {
     html(text)
         .replace(" %", "\u{a0}%")
         .replace("(n ", "(n\u{a0}")
 }
 
-/// A paragraph; its lines stay lines.
+/// Writes a paragraph and keeps its line breaks.
 fn paragraph(page: &mut String, text: &str) {
     let lines: Vec<String> = text.lines().map(prose).collect();
     let _ = writeln!(page, "<p>{}</p>", lines.join("<br>\n"));
 }
 
-/// Writes a table. `entries` are the entries of the case browser that the rows are about; their first cells
-/// link to them.
+/// Writes a table. `entries` are the indices of case browser entries, one per row; the first cell of a row
+/// links to its entry.
 fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
     let title = html(&section.title);
     let class = if entries.is_empty() {
@@ -212,7 +212,7 @@ fn table(page: &mut String, section: &TableSection, entries: &[usize]) {
     }
 }
 
-/// The browser of cases, which the program fills.
+/// Writes the markup of the case browser, which the script fills.
 fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
     let n = plural(browser.entries.len() as u64, "pair");
     let images = if pictures.uris.is_empty() {
@@ -220,14 +220,18 @@ fn cases(page: &mut String, browser: &CaseBrowser, pictures: &EmbeddedImages) {
     } else {
         plural(pictures.uris.len() as u64, "image")
     };
-    let mut said = format!("{n} of answers, {images} in this file.");
+    let mut intro = format!("{n} of responses, {images} in this file.");
     for (reason, n) in &pictures.missing {
-        let _ = write!(said, " {} not shown: {reason}.", plural(*n as u64, "image"));
+        let _ = write!(
+            intro,
+            " {} not shown: {reason}.",
+            plural(*n as u64, "image")
+        );
     }
-    page.push_str(&CASES.replace("{said}", &html(&said)));
+    page.push_str(&CASES.replace("{intro}", &html(&intro)));
 }
 
-/// The data of the cases.
+/// Writes the data of the cases: the index, the chunks of analyses and the images.
 fn data(
     page: &mut String,
     report: &ReportData,
@@ -246,7 +250,7 @@ fn data(
         criteria: criteria.to_vec(),
         entries: &browser.entries,
     };
-    let text = serde_json::to_string(&index).context("cannot write the cases as json")?;
+    let text = serde_json::to_string(&index).context("could not serialise the cases as JSON")?;
     let _ = writeln!(
         page,
         "<script type=\"application/json\" id=\"index\">{}</script>",

@@ -1,4 +1,4 @@
-//! Judges compared: on what they differ with each other, and which agrees better with labels.
+//! Comparison of two judges: agreement with each other and with labels.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -10,13 +10,13 @@ use crate::analysis::report::judge_report::{Inputs, JudgeReport};
 use crate::analysis::verdicts::{PairVerdict, Verdicts};
 use crate::data::labels::{LabelEntry, LabelValue, ScoreTarget, Vote};
 
-/// Two judges.
+/// Comparison of two judges.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgeAgreement {
-    /// The first judge's orders beside the second's, as if that one were a rater; absent where they share no
-    /// pair.
+    /// Agreement of the first judge with the second, treated as a rater; `None` if they have no pair in
+    /// common.
     pub orders: Option<Agreement>,
-    /// Both beside the labels; absent without any.
+    /// Agreement of both judges with the labels; `None` without labels.
     pub against: Option<JudgeComparison>,
 }
 
@@ -24,7 +24,7 @@ pub struct JudgeAgreement {
 ///
 /// # Errors
 ///
-/// If statistics cannot be computed for want of memory of what was asked; not for want of shared pairs.
+/// A statistic cannot be computed. Missing common pairs are not an error.
 pub(super) fn compared(
     first: &JudgeReport,
     second: &JudgeReport,
@@ -47,7 +47,7 @@ pub(super) fn compared(
     Ok(JudgeAgreement { orders, against })
 }
 
-/// A judge's orders in the form of a rater's preferences.
+/// Converts a judge's orders to preferences of a rater.
 fn votes(verdicts: &Verdicts, target: ScoreTarget) -> Vec<LabelEntry> {
     let entry = |verdict: &PairVerdict| {
         Some(LabelEntry {

@@ -1,4 +1,4 @@
-//! All figures of one judge.
+//! Statistics of one judge.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -19,64 +19,64 @@ use crate::analysis::verdicts::{ScoreKind, Verdicts};
 use crate::data::labels::ScoreTarget;
 use crate::statistics::Bootstrap;
 
-/// One judge's figures.
+/// All statistics of one judge.
 #[derive(Clone, Debug, Serialize)]
 pub struct JudgeReport {
-    /// How it is called on the page.
+    /// Name on the page.
     pub name: String,
-    /// Its hash, as records have it.
+    /// Judge hash, as in the records.
     pub judge: String,
-    /// The file of its records.
+    /// Path of the records file.
     pub records: String,
-    /// How much it judged.
+    /// Counts of records, verdicts and unscored pairs.
     pub counts: RecordCounts,
-    /// The models compared.
+    /// Ranking of the models; `None` if no pair has a verdict.
     pub ranking: Option<Ranking>,
-    /// Their mean scores.
+    /// Mean scores of the models.
     pub models: Vec<ModelScores>,
-    /// How the scores are distributed.
+    /// Score histograms of the models.
     pub histograms: Vec<Histogram>,
-    /// What the records alone tell of its leanings, as an audit of them has it.
+    /// Findings of the audit probes that need no new verdicts.
     pub leanings: Vec<Finding>,
-    /// Means by subgroup.
+    /// Mean scores by subgroup.
     pub groups: Vec<GroupScores>,
-    /// How it agrees with labels; absent without any.
+    /// Agreement with labels; `None` without labels.
     pub agreement: Option<Agreement>,
-    /// Means on the scale of people; absent without a calibration.
+    /// Mean calibrated scores; `None` without a calibration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Vec<CalibratedMean>>,
-    /// The verdicts.
+    /// Verdicts.
     #[serde(skip)]
     pub verdicts: Verdicts,
-    /// The records.
+    /// Record summaries.
     #[serde(skip)]
     pub seen: Vec<RecordSummary>,
-    /// The labels, joined.
+    /// Labels joined with the verdicts.
     #[serde(skip)]
     pub units: Option<LabelledUnits>,
 }
 
-/// What is asked of every judge.
+/// Settings that apply to every judge.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// What models are compared and ranked by.
+    /// Score target for comparisons and the ranking.
     pub target: ScoreTarget,
-    /// Which of its scores.
+    /// Kind of score: chosen or expected.
     pub scores: ScoreKind,
-    /// Fields of cases that make subgroups.
+    /// Case fields that define subgroups.
     pub by: Vec<String>,
-    /// The draws.
+    /// Bootstrap settings.
     pub bootstrap: Bootstrap,
-    /// Where labels are from, where they are not the records' own.
+    /// Label file; `None` for the labels in the records.
     pub labels: Option<String>,
 }
 
 impl JudgeReport {
-    /// The figures of verdicts and their records, with labels where there are any.
+    /// Computes the statistics from verdicts, record summaries and optional labels.
     ///
     /// # Errors
     ///
-    /// If a field that was asked for is in no case.
+    /// No case has a requested subgroup field.
     pub fn of(
         verdicts: Verdicts,
         seen: Vec<RecordSummary>,
@@ -114,7 +114,7 @@ impl JudgeReport {
         })
     }
 
-    /// The order that labels give to each verdict's pair on a target, by the place of the verdict.
+    /// Returns the label order of each pair on a target, by index of the verdict.
     pub(super) fn labelled(&self, target: ScoreTarget) -> HashMap<usize, Ordering> {
         labelled(self.units.as_ref(), target)
     }
@@ -122,7 +122,7 @@ impl JudgeReport {
 
 fn agreed(verdicts: &Verdicts, units: &LabelledUnits, inputs: &Inputs) -> Result<Agreement> {
     let mut on: Vec<ScoreTarget> = units.targets.keys().copied().collect();
-    // What models are ranked by comes first, and is told in full.
+    // The ranking target comes first: only its tables are shown in full.
     on.sort_by_key(|target| *target != inputs.target);
     let plan = AgreementConfig {
         bootstrap: inputs.bootstrap,

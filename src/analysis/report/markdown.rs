@@ -1,4 +1,4 @@
-//! The report as Markdown: the same words and tables, without charts and cases.
+//! Markdown output of the report: text and tables, without charts and the case browser.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::section::{ReportSection, SectionBlock};
 use crate::support::tables::TableStyle;
 use crate::support::text::markdown as shown;
 
-/// The sections as Markdown.
+/// Renders the sections as Markdown.
 pub fn markdown(title: &str, sections: &[ReportSection]) -> String {
     let mut text = format!("# {}\n", shown(title));
     for section in sections {
@@ -15,7 +15,7 @@ pub fn markdown(title: &str, sections: &[ReportSection]) -> String {
             match block {
                 SectionBlock::Said(said) => {
                     text.push('\n');
-                    // A line of its own in Markdown ends with two spaces.
+                    // Two trailing spaces are a line break in Markdown.
                     let lines: Vec<String> = said.lines().map(shown).collect();
                     text.extend([&lines.join("  \n"), "\n"]);
                 }

@@ -1,12 +1,12 @@
-//! What a run found, on one page that a person opens, reads and sends on.
+//! Report of one or more judges: an HTML page, Markdown, JSON, CSV or Parquet.
 //!
-//! Verdicts are read twice: slim, as statistics want them ([`crate::analysis::verdicts`]), and whole, as the browser of
-//! cases shows them ([`RecordSummary`]). A [`JudgeReport`] has all figures of one judge, a [`ReportData`] those of all judges;
-//! [`sections`] puts them into words, tables and charts, which a page and a Markdown file share.
+//! The records are read twice: without texts for the statistics ([`crate::analysis::verdicts`]), and with texts
+//! for the case browser ([`RecordSummary`]). A [`JudgeReport`] contains the statistics of one judge, a
+//! [`ReportData`] those of all judges. [`sections`] turns them into text, tables and charts for HTML and Markdown.
 //!
-//! The page is one file without any network: data of cases are JSON that no text can break out of, the program
-//! that shows them builds its elements of texts alone, and what it may load is named by a content security
-//! policy. Equal records give equal bytes.
+//! The page is a single file and makes no network requests. The data of the cases are JSON, escaped for HTML;
+//! the script creates elements from text only; a content security policy restricts what can run. Equal records
+//! give equal bytes.
 
 mod audit;
 mod browser;

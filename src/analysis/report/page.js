@@ -1,4 +1,4 @@
-// Shows the cases of the page. Elements are built of texts alone: nothing of the data is ever read as HTML.
+// Case browser of the report page. Elements are created from text only: no data is parsed as HTML.
 (() => {
 "use strict";
 
@@ -10,32 +10,32 @@ const fields = ["q", "status", "model", "flip", "label", "judges", "field", "sor
 
 /* ---- elements ---- */
 
-// An element with properties and children; a child that is no element becomes text.
+// Creates an element with attributes and children. Strings become text nodes.
 function el(tag, properties, ...children) {
-  const made = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties || {})) {
-    if (name === "class") made.className = value;
-    else made.setAttribute(name, value);
+    if (name === "class") element.className = value;
+    else element.setAttribute(name, value);
   }
   for (const child of children.flat()) {
-    if (child !== null && child !== undefined) made.append(child);
+    if (child !== null && child !== undefined) element.append(child);
   }
-  return made;
+  return element;
 }
 
-// A text of strangers, which runs as its own letters do.
-const foreign = (tag, text, properties) => el(tag, { dir: "auto", ...properties }, text);
+// Creates an element with untrusted text; its text direction follows its script.
+const untrusted = (tag, text, properties) => el(tag, { dir: "auto", ...properties }, text);
 const option = (value, text) => el("option", { value }, text);
 const number = (value) => String(Math.round(value * 100) / 100);
 
-/* ---- what is known of an entry ---- */
+/* ---- properties of an entry ---- */
 
 const judged = (verdict) => Boolean(verdict) && verdict.status === "judged";
 const verdictsOf = (entry) => entry.verdicts.filter(judged);
 const mark = (order) => ({ ">": "better", "=": "tie", "<": "worse" })[order];
 
 function preferred(entry, order) {
-  if (order === "=") return "a tie";
+  if (order === "=") return "Tie";
   return (order === ">" ? entry.models[0] : entry.models[1]) + " is better";
 }
 
@@ -48,8 +48,8 @@ const metaOf = (entry) => Object.entries(entry.meta || {}).filter(([, v]) => v !
 
 const entries = index.entries.map((entry, i) => ({ ...entry, number: i + 1, text: textOf(entry) }));
 
-// Which entries a filter keeps.
-const keeps = {
+// Filters: each returns true for the entries to list.
+const filters = {
   q: (entry, words) => words.toLowerCase().split(/\s+/).every((word) => entry.text.includes(word)),
   model: (entry, model) => entry.models.includes(model),
   flip: (entry, wanted) => verdictsOf(entry).some((v) => v.flip === (wanted === "yes")),
@@ -93,7 +93,7 @@ const sorts = {
   case: (a, b) => (a.case || "").localeCompare(b.case || "", "en", { numeric: true }) || a.number - b.number,
 };
 
-/* ---- state, which the address keeps ---- */
+/* ---- state, stored in the URL ---- */
 
 let state = {};
 let shown = [];
@@ -103,12 +103,12 @@ function stateOfAddress() {
   const search = new URLSearchParams(hash.startsWith("#cases?") ? hash.slice(7) : "");
   const found = {};
   for (const name of fields) found[name] = search.get(name) || "";
-  const whole = (name, most) => {
+  const integer = (name, most) => {
     const value = Number.parseInt(search.get(name), 10);
     return value >= 1 && value <= most ? value : null;
   };
-  found.page = whole("page", 1e9) || 1;
-  found.open = whole("open", entries.length);
+  found.page = integer("page", 1e9) || 1;
+  found.open = integer("open", entries.length);
   return found;
 }
 
@@ -121,7 +121,7 @@ function address(changes) {
   return "#cases?" + search;
 }
 
-// Goes on from the state: a new place in the history where something is opened, else none.
+// Applies changes to the state. If `place` is true, adds a history entry; otherwise replaces the current one.
 function go(changes, place) {
   const to = address(changes);
   if (place) history.pushState(null, "", to);
@@ -132,34 +132,34 @@ function go(changes, place) {
 /* ---- the list ---- */
 
 function select() {
-  const active = fields.filter((name) => state[name] && keeps[name]);
-  shown = entries.filter((entry) => active.every((name) => keeps[name](entry, state[name])));
+  const active = fields.filter((name) => state[name] && filters[name]);
+  shown = entries.filter((entry) => active.every((name) => filters[name](entry, state[name])));
   if (sorts[state.sort]) shown.sort(sorts[state.sort]);
 }
 
-// The scores of the one judge beside the models, or those of all judges behind them.
+// Formats the scores: with one judge next to the model names, with several judges after them.
 function summary(entry) {
   const [first, second] = entry.models;
   if (second === undefined || !verdictsOf(entry).length) return entry.models.join(" / ");
-  const told = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "none"));
-  if (told.length > 1) return first + " / " + second + ": " + told.join(" · ");
+  const scores = entry.verdicts.map((v) => (judged(v) ? v.scores.map(number).join(" to ") : "unscored"));
+  if (scores.length > 1) return first + " / " + second + ": " + scores.join(" · ");
   const [a, b] = entry.verdicts[0].scores.map(number);
   return first + " " + a + " to " + b + " " + second;
 }
 
 function flags(entry) {
   const found = [];
-  if (!verdictsOf(entry).length) found.push("no verdict");
-  if (verdictsOf(entry).some((v) => v.flip)) found.push("flips");
-  if (keeps.label(entry, "differ")) found.push("labels differ");
-  if (keeps.judges(entry, "differ")) found.push("judges differ");
+  if (!verdictsOf(entry).length) found.push("unscored");
+  if (verdictsOf(entry).some((v) => v.flip)) found.push("flip");
+  if (filters.label(entry, "differ")) found.push("differs from labels");
+  if (filters.judges(entry, "differ")) found.push("judges disagree");
   return found.map((flag) => el("span", { class: "flag" }, flag));
 }
 
 function item(entry) {
   const link = el("a", { href: address({ open: entry.number }), "data-open": entry.number },
-    el("span", { class: "id" }, entry.case || "line " + entry.line),
-    foreign("span", entry.question || "", { class: "question" }),
+    el("span", { class: "id" }, entry.case || "Line " + entry.line),
+    untrusted("span", entry.question || "", { class: "question" }),
     el("span", { class: "scores" }, summary(entry)));
   if (entry.number === state.open) link.setAttribute("aria-current", "true");
   return el("li", {}, link, flags(entry));
@@ -173,9 +173,9 @@ function showList() {
   list.start = from + 1;
   list.replaceChildren(...shown.slice(from, from + PAGE).map(item));
   byId("found").textContent = shown.length === entries.length
-    ? "All " + entries.length + " are listed."
-    : shown.length + " of " + entries.length + " are listed.";
-  byId("page").textContent = "page " + state.page + " of " + pages;
+    ? "Showing all " + entries.length + " pairs."
+    : "Showing " + shown.length + " of " + entries.length + " pairs.";
+  byId("page").textContent = "Page " + state.page + " of " + pages;
   byId("before").disabled = state.page <= 1;
   byId("after").disabled = state.page >= pages;
   byId("pages").hidden = pages === 1;
@@ -185,7 +185,7 @@ function showList() {
 
 const pieces = new Map();
 
-// The analyses of an entry; their piece of the data is read when it is first asked for.
+// Returns the analyses of an entry. Their chunk of the data is parsed on first use; one chunk is kept.
 function details(entry) {
   const piece = Math.floor((entry.number - 1) / index.chunk);
   if (!pieces.has(piece)) {
@@ -195,7 +195,7 @@ function details(entry) {
   return pieces.get(piece)[(entry.number - 1) % index.chunk];
 }
 
-// A bar from 0 to 5; its number stands beside it.
+// Creates a bar for a score from 0 to 5. It is hidden from screen readers: the score is next to it as text.
 function bar(value) {
   const inner = el("span", {});
   inner.style.width = Math.max(0, Math.min(100, value * 20)) + "%";
@@ -203,21 +203,21 @@ function bar(value) {
 }
 
 function scored(score, expected, spread) {
-  const told = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
-  return [el("strong", { class: "score" }, number(score)), bar(expected), el("span", { class: "expected" }, told)];
+  const text = "expected " + expected.toFixed(2) + (spread === undefined ? "" : "\u00a0±\u00a0" + spread.toFixed(2));
+  return [el("strong", { class: "score" }, number(score)), bar(expected), el("span", { class: "expected" }, text)];
 }
 
 function chances(probabilities) {
-  const told = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
+  const text = probabilities.map((p, score) => score + ": " + p + " %").join(", ");
   const columns = probabilities.map((p, score) => {
     const column = el("span", { class: "column" });
     column.style.height = Math.max(p, 1) + "%";
     return el("span", { class: "chance" }, el("span", { class: "tall" }, column), el("span", {}, String(score)));
   });
-  return el("span", { class: "chances", role: "img", "aria-label": "probability of each score: " + told }, columns);
+  return el("span", { class: "chances", role: "img", "aria-label": "Probability of each score: " + text }, columns);
 }
 
-// Two cells under a heading that both have in common.
+// Creates a heading row and a row with one cell per response.
 function rows(title, level, cells) {
   return [
     el("tr", { class: level }, el("th", { scope: "rowgroup", colspan: "2" }, title)),
@@ -229,7 +229,7 @@ function marked(title, level, marks) {
   return rows(title, level, [0, 1].map((side) => [
     el("p", { class: "line" }, scored(marks.scores[side], marks.expected[side], marks.spread[side])),
     marks.probabilities ? chances(marks.probabilities[side]) : null,
-    marks.analyses ? foreign("p", marks.analyses[side] + (marks.cut && marks.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
+    marks.analyses ? untrusted("p", marks.analyses[side] + (marks.cut && marks.cut[side] ? " […]" : ""), { class: "analysis" }) : null,
   ]));
 }
 
@@ -250,7 +250,7 @@ function evaluations(entry, order) {
     }
     bodies.push(body.flat());
   }
-  return pairTable(entry, "With the answer of " + first + " shown first", bodies);
+  return pairTable(entry, first + " shown first", bodies);
 }
 
 function combined(entry, verdict, detail) {
@@ -262,20 +262,20 @@ function combined(entry, verdict, detail) {
   for (const [aspect, title] of index.aspects) {
     if (detail.aspects[aspect]) bodies.push(mean(title, "criterion", detail.aspects[aspect]));
   }
-  return pairTable(entry, "Scores, the mean of the orders shown", bodies);
+  return pairTable(entry, "Combined scores (mean over presentation orders)", bodies);
 }
 
 function verdictOf(entry, i, detail) {
   const verdict = entry.verdicts[i];
   const parts = [el("h4", {}, judges.length > 1 ? judges[i] : "Verdict")];
   if (!verdict) {
-    parts.push(el("p", {}, "This judge's records have no such pair."));
+    parts.push(el("p", {}, "This judge has no record of this pair."));
   } else if (!judged(verdict)) {
-    parts.push(el("p", {}, "No verdict (" + verdict.reason + "): " + verdict.message));
+    parts.push(el("p", {}, "Unscored (" + verdict.reason + "): " + verdict.message));
   } else {
-    const stable = { true: "The verdict changes when the answers swap places.", false: "It stays when the answers swap places." };
+    const stable = { true: "Flip: the preference changes with the presentation order.", false: "No flip: both presentation orders give the same preference." };
     parts.push(el("p", {}, preferred(entry, verdict.order) + ", " + verdict.scores.map(number).join(" to ") + ". "
-      + (stable[verdict.flip] || "The answers were shown in one order only.")));
+      + (stable[verdict.flip] || "Judged in one presentation order only.")));
     parts.push(combined(entry, verdict, detail));
     detail.orders.forEach((order, k) => {
       const open = k === 0 ? { open: "" } : {};
@@ -289,15 +289,15 @@ function verdictOf(entry, i, detail) {
 function picture(entry) {
   if (!entry.image) return null;
   const caption = el("figcaption", {}, entry.image);
-  if (entry.picture === undefined) return el("figure", {}, el("p", { class: "absent" }, "not in this file"), caption);
+  if (entry.picture === undefined) return el("figure", {}, el("p", { class: "absent" }, "Image not in this file"), caption);
   const src = byId("picture-" + entry.picture).textContent;
-  return el("figure", {}, el("img", { src, alt: "The image of this case" }), caption);
+  return el("figure", {}, el("img", { src, alt: "Image of the case" }), caption);
 }
 
 function labels(entry) {
   if (!entry.label) return null;
   const scores = entry.labels ? " (" + entry.labels.map(number).join(" to ") + ")" : "";
-  return [el("dt", {}, "Labels"), el("dd", {}, preferred(entry, entry.label) + scores)];
+  return [el("dt", {}, "Label"), el("dd", {}, preferred(entry, entry.label) + scores)];
 }
 
 function showCase(focus) {
@@ -316,17 +316,17 @@ function showCase(focus) {
   const back = el("button", { type: "button", id: "back" }, "Back to the list");
   back.addEventListener("click", close);
   const facts = [];
-  if (entry.question) facts.push(el("dt", {}, "Question"), foreign("dd", entry.question));
-  if (entry.reference) facts.push(el("dt", {}, "Reference"), foreign("dd", entry.reference));
+  if (entry.question) facts.push(el("dt", {}, "Question"), untrusted("dd", entry.question));
+  if (entry.reference) facts.push(el("dt", {}, "Reference"), untrusted("dd", entry.reference));
   facts.push(labels(entry));
-  for (const [name, value] of metaOf(entry)) facts.push(el("dt", { class: "meta" }, name), foreign("dd", String(value)));
+  for (const [name, value] of metaOf(entry)) facts.push(el("dt", { class: "meta" }, name), untrusted("dd", String(value)));
   const answers = entry.answers
-    ? pairTable(entry, "Answers", [[el("tr", {}, entry.answers.map((text) => foreign("td", text, { class: "answer" })))]])
+    ? pairTable(entry, "Responses", [[el("tr", {}, entry.answers.map((text) => untrusted("td", text, { class: "answer" })))]])
     : null;
   const detail = details(entry);
   article.replaceChildren(
     el("p", { class: "steps" }, back, step("Previous", shown[at - 1]), step("Next", at < 0 ? shown[0] : shown[at + 1])),
-    el("h3", { id: "case-h" }, entry.case || "line " + entry.line),
+    el("h3", { id: "case-h" }, entry.case || "Line " + entry.line),
     el("div", { class: "asked" }, ...[picture(entry), el("dl", {}, facts.flat())].filter(Boolean)),
     ...(answers ? [answers] : []),
     el("div", { class: "verdicts" }, entry.verdicts.map((_, i) => verdictOf(entry, i, detail[i]))));
@@ -354,14 +354,14 @@ function close() {
   link.focus();
 }
 
-/* ---- the whole ---- */
+/* ---- page ---- */
 
 function update() {
   state = stateOfAddress();
   for (const name of fields) {
     const control = byId("filters").elements[name];
     if (control.value !== state[name]) control.value = state[name];
-    // What a select does not have it does not filter by.
+    // Ignore values from the URL that the control does not offer.
     if (control.value !== state[name]) state[name] = "";
   }
   select();
@@ -381,7 +381,7 @@ function choices() {
     }
   }
   for (const [name, all] of [...values].sort()) {
-    // A value of its own for every case is no group.
+    // Skip fields with one value or more than 40 values.
     if (all.size < 2 || all.size > 40) continue;
     const group = el("optgroup", { label: name }, [...all].sort().map((value) => option(name + "=" + value, value)));
     byId("field").append(group);
@@ -405,7 +405,7 @@ function onKey(event) {
   }
 }
 
-// A table that fits needs no stop of the keyboard.
+// Only tables that scroll sideways get a tab stop.
 function reachable() {
   for (const region of document.querySelectorAll(".scroll")) {
     if (region.scrollWidth > region.clientWidth + 1) region.setAttribute("tabindex", "0");

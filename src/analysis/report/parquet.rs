@@ -1,4 +1,4 @@
-//! Rows as a Parquet file, for data frames.
+//! Parquet output of the verdict table.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use parquet::schema::types::Type;
 
 use crate::analysis::report::verdict_table::{CellValue, ColumnType, VerdictTable};
 
-/// So many rows are in a group.
+/// Maximum number of rows in a row group.
 const GROUP: usize = 1 << 16;
 
-/// A file of these rows; every column may be absent in a row.
+/// Returns a Parquet file with the rows; all columns are optional.
 ///
 /// # Errors
 ///
-/// If the library cannot write it.
+/// The Parquet writer fails.
 pub fn parquet(rows: &VerdictTable) -> Result<Vec<u8>> {
-    write(rows).context("cannot write a Parquet file")
+    write(rows).context("could not write the Parquet file")
 }
 
 fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
@@ -63,7 +63,7 @@ fn write(rows: &VerdictTable) -> parquet::errors::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a column: the values there are, and where there is one.
+/// Writes a column: the present values and their definition levels.
 fn fill(
     writer: &mut ColumnWriter<'_>,
     cells: &[Option<&CellValue>],

@@ -1,4 +1,4 @@
-//! A record as the report keeps it: what was judged, what came of it, and its analyses as the page has them.
+//! A record as the report uses it: subject, outcome and analyses.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -15,46 +15,46 @@ use crate::judging::judge::recorded_verdict::{
 use crate::judging::run::record::{Record, RecordOutcome, RecordSubject};
 use crate::judging::run::record_reader::RecordReader;
 
-/// A record, its probabilities left behind.
+/// Summary of a record, with the analyses serialised for the page.
 #[derive(Clone, Debug)]
 pub struct RecordSummary {
-    /// Its line in the file of records.
+    /// Line in the records file.
     pub line: u64,
-    /// What was judged.
+    /// What the record is about: case, pair and texts.
     pub subject: RecordSubject,
-    /// What came of it.
+    /// Outcome.
     pub brief: OutcomeSummary,
-    /// The analyses and expected scores as JSON; `None` without a verdict.
+    /// Analyses and scores as JSON; `None` without a verdict.
     pub detail: Option<String>,
-    /// Whether there are analyses, and not scores alone.
+    /// True if the verdict has analyses, false for scores only.
     pub analysed: bool,
 }
 
-/// An outcome in a line.
+/// Short form of an outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum OutcomeSummary {
     /// A verdict.
     Judged {
-        /// Which response is better.
+        /// Order of the two responses.
         order: PairOrder,
-        /// The final scores.
+        /// Final scores.
         scores: [f64; 2],
-        /// Their means under the judge's own probabilities.
+        /// Expected scores: means under the judge's probabilities.
         expected: [f64; 2],
-        /// Whether the presentation orders disagree.
+        /// True if the presentation orders disagree; `None` if only one was judged.
         flip: Option<bool>,
     },
-    /// None, and why.
+    /// No verdict.
     Unscored {
-        /// The kind of failure.
+        /// Reason.
         reason: UnscoredReason,
-        /// What was found.
+        /// Details of the failure.
         message: String,
     },
 }
 
-/// The combined scores and what each order gave, as the page shows them.
+/// Combined scores and the results of each presentation order, in the JSON form of the page.
 #[derive(Serialize)]
 struct RecordDetail<'a> {
     aspects: BTreeMap<Aspect, [f64; 2]>,
@@ -62,7 +62,7 @@ struct RecordDetail<'a> {
     orders: Vec<OrderDetail<'a>>,
 }
 
-/// One presentation order.
+/// Results of one presentation order.
 #[derive(Serialize)]
 struct OrderDetail<'a> {
     swapped: bool,
@@ -70,7 +70,7 @@ struct OrderDetail<'a> {
     conclusion: ScoreDetail<'a>,
 }
 
-/// Two marks; probabilities are those of the scores 0 to 5, in percent.
+/// Scores of the two responses; `probabilities` are those of the scores 0 to 5, in percent.
 #[derive(Serialize)]
 struct ScoreDetail<'a> {
     scores: [u8; 2],
@@ -84,12 +84,12 @@ struct ScoreDetail<'a> {
     probabilities: Option<[[u8; 6]; 2]>,
 }
 
-/// Reads the records of a file whole, faults that cost no verdict passed over. Those for which `mirrored` holds are told from the other side: as if the
-/// two responses had been named the other way round.
+/// Reads the records of a file and skips noted input problems. Records for which `mirrored` returns true get
+/// their two responses swapped.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or a line is no record.
+/// The file cannot be read, or a line is not a record.
 pub fn read(
     path: &Path,
     mirrored: impl Fn(&RecordSubject) -> bool + Sync + Send,
@@ -128,7 +128,7 @@ impl RecordSummary {
             RecordOutcome::Judged(judgement) => {
                 let turn = PairSwap(mirror);
                 let detail = serde_json::to_string(&turn.detail(&judgement))
-                    .context("cannot write a verdict as json")?;
+                    .context("could not serialise a verdict as JSON")?;
                 let said = |order: &RecordedOrder| order.conclusion.analyses.is_some();
                 Self {
                     line,
@@ -146,7 +146,7 @@ fn turned<T>([a, b]: [T; 2]) -> [T; 2] {
     [b, a]
 }
 
-/// Whether pairs of values are turned round.
+/// Swaps pairs of values if true.
 #[derive(Clone, Copy)]
 struct PairSwap(bool);
 

@@ -1,4 +1,4 @@
-//! The figures of all judges.
+//! Data of a report: the statistics of all judges.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -10,40 +10,40 @@ use crate::analysis::verdicts::ScoreKind;
 use crate::data::labels::ScoreTarget;
 use crate::judging::run::manifest::Manifest;
 
-/// The version of this form. Fields are added, never renamed.
+/// Schema version of the JSON output. Fields are added, never renamed.
 const SCHEMA: u32 = 1;
 
-/// All that is told but the cases.
+/// All data of a report except the case browser.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportData {
-    /// The version of this form.
+    /// Schema version.
     pub schema: u32,
-    /// The version of this program.
+    /// Version of acem3.
     pub version: &'static str,
-    /// What models are compared by.
+    /// Score target for comparisons and the ranking.
     pub target: ScoreTarget,
-    /// Which of the judges' scores.
+    /// Kind of score: chosen or expected.
     pub scores: ScoreKind,
-    /// Draws of the bootstrap.
+    /// Number of bootstrap resamples.
     pub draws: usize,
-    /// Its seed.
+    /// Seed of the bootstrap.
     pub seed: u64,
-    /// The judges, in the order in which their records were named.
+    /// Judges, in the order of the command line.
     pub judges: Vec<JudgeReport>,
-    /// The first judge beside each of the others.
+    /// Comparisons of the first judge with each other judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<JudgeAgreement>,
-    /// What an audit found.
+    /// Findings of an audit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<ReportAudit>,
 }
 
 impl ReportData {
-    /// The figures of some judges.
+    /// Combines the reports of judges and compares the first judge with the others.
     ///
     /// # Errors
     ///
-    /// If two judges cannot be compared.
+    /// Two judges cannot be compared.
     pub fn of(
         judges: Vec<JudgeReport>,
         audit: Option<ReportAudit>,
@@ -68,7 +68,7 @@ impl ReportData {
         })
     }
 
-    /// Whether several judges are shown beside each other.
+    /// Returns true if the report has more than one judge.
     pub fn several(&self) -> bool {
         self.judges.len() > 1
     }

@@ -1,4 +1,4 @@
-//! The mean scores of models, each with its interval.
+//! Mean scores of models, with confidence intervals.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use crate::analysis::verdicts::PairVerdict;
 use crate::data::labels::ScoreTarget;
 use crate::statistics::{Bootstrap, Clusters, Defined, interval, mean};
 
-/// The mean scores of one model.
+/// Mean scores of one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelScores {
-    /// The model.
+    /// Model.
     pub model: String,
-    /// Pairs it is in.
+    /// Pairs with this model, scored or not.
     pub pairs: usize,
-    /// A mean for each target that has a score.
+    /// One mean per score target.
     pub means: Vec<MeanScore>,
 }
 
-/// A mean score.
+/// Mean score on one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeanScore {
-    /// What is scored.
+    /// Score target.
     pub target: ScoreTarget,
-    /// Scores: each response as often as it was judged.
+    /// Number of scores; a response counts once per scored pair.
     pub n: usize,
-    /// The mean, 0 to 5; `None` without a score.
+    /// Mean, 0 to 5; `None` without a score.
     pub value: Option<f64>,
-    /// Its 95 % interval, whole images being drawn.
+    /// 95 % bootstrap interval, clustered by image.
     pub interval: Option<[f64; 2]>,
-    /// Why there is no interval.
+    /// Reason if the interval is undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
 }
 
-/// The mean scores of every model on some targets, in the order of the models' names.
+/// Computes the mean scores of every model on the given targets, sorted by model name.
 pub(super) fn scores<'a>(
     verdicts: impl Iterator<Item = &'a PairVerdict>,
     targets: &[ScoreTarget],
@@ -98,7 +98,7 @@ fn means(
 }
 
 impl MeanScore {
-    /// The mean and its interval in a cell of a table.
+    /// Formats the mean and its interval for a table cell.
     pub(super) fn shown(&self) -> String {
         match (self.value, self.interval) {
             (Some(value), Some([low, high])) => format!("{value:.2} [{low:.2}, {high:.2}]"),
@@ -109,7 +109,7 @@ impl MeanScore {
 }
 
 impl ModelScores {
-    /// The mean on a target.
+    /// Returns the mean on a target.
     pub(super) fn on(&self, target: ScoreTarget) -> Option<&MeanScore> {
         self.means.iter().find(|mean| mean.target == target)
     }

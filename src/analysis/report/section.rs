@@ -1,38 +1,38 @@
-//! A part of the page: a heading, and what stands below it.
+//! Sections of the report: a heading and blocks of content.
 
 use crate::support::chart::Chart;
 use crate::support::tables::TableSection;
 
-/// A section of the report, in whatever form.
+/// A section of the report, independent of the output format.
 #[derive(Clone, Debug)]
 pub struct ReportSection {
-    /// Its name in the address of the page.
+    /// Anchor in the URL of the page.
     pub id: &'static str,
-    /// The heading.
+    /// Heading.
     pub title: &'static str,
-    /// What stands below it.
+    /// Content below the heading.
     pub blocks: Vec<SectionBlock>,
 }
 
-/// What stands in a section.
+/// A block of content in a section.
 #[derive(Clone, Debug)]
 pub enum SectionBlock {
     /// A paragraph.
     Said(String),
-    /// Findings, each with what it is about.
+    /// Findings, each with its topic.
     Findings(Vec<(String, String)>),
-    /// The name of the judge that the following is about.
+    /// Subheading: the name of the judge that the next blocks describe.
     Judge(String),
     /// A table.
     Table(TableSection),
-    /// A table whose rows are about entries of the browser, by their numbers.
+    /// A table with the index of a case browser entry for each row.
     Cases(TableSection, Vec<usize>),
-    /// A title and pictures of the table that follows, side by side where there is room.
+    /// A title and charts of the table that follows, side by side if the width allows.
     Charts(String, Vec<Chart>),
 }
 
 impl ReportSection {
-    /// A section without anything in it.
+    /// Creates an empty section.
     pub(super) fn new(id: &'static str, title: &'static str) -> Self {
         Self {
             id,

@@ -1,4 +1,4 @@
-//! A row for every pair and judge, for spreadsheets and data frames.
+//! Table with one row per pair and judge (CSV and Parquet output).
 
 use std::collections::HashMap;
 
@@ -10,42 +10,42 @@ use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::PairOrder;
 use crate::support::tables::Table;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Texts.
+    /// Text.
     Text,
-    /// Numbers.
+    /// Floating-point number.
     Number,
-    /// Whole numbers.
+    /// Integer.
     Whole,
-    /// Yes or no.
+    /// Boolean.
     Flag,
 }
 
-/// A value; `None` in its place where it is absent.
+/// Value of a cell; a missing value is `None` instead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellValue {
-    /// A text.
+    /// Text.
     Text(String),
-    /// A number.
+    /// Floating-point number.
     Number(f64),
-    /// A whole number.
+    /// Integer.
     Whole(i64),
-    /// Yes or no.
+    /// Boolean.
     Flag(bool),
 }
 
-/// Columns with names and kinds.
+/// Table of all verdicts, with named and typed columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerdictTable {
-    /// The names and kinds of the columns.
+    /// Names and types of the columns.
     pub head: Vec<(String, ColumnType)>,
-    /// The rows; each has as many cells as there are columns.
+    /// Rows; each has one cell per column.
     pub rows: Vec<Vec<Option<CellValue>>>,
 }
 
-/// The columns before the scores.
+/// Columns before the scores.
 const HEAD: [(&str, ColumnType); 19] = [
     ("judge", ColumnType::Text),
     ("judge_name", ColumnType::Text),
@@ -69,7 +69,7 @@ const HEAD: [(&str, ColumnType); 19] = [
 ];
 
 impl VerdictTable {
-    /// The rows of all judges.
+    /// Builds the rows of all judges.
     pub fn of(report: &ReportData, browser: &CaseBrowser) -> Self {
         let scores = ScoreTarget::all()
             .map(ScoreTarget::key)
@@ -100,7 +100,7 @@ impl VerdictTable {
         }
     }
 
-    /// Returns the rows as text; absent values are empty.
+    /// Returns the rows as text; missing values are empty.
     pub fn csv_table(&self) -> Table {
         let mut table = Table::new(self.head.iter().map(|(name, _)| name.clone()));
         for row in &self.rows {
@@ -134,7 +134,7 @@ fn sign(order: PairOrder) -> CellValue {
     })
 }
 
-/// The columns of what was judged and what came of it.
+/// Returns the cells from `case` to `answer_b`: the input and the outcome.
 fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> {
     let model = |side: usize| entry.models.get(side).map(|name| text(name));
     let [status, reason, message, order, flip] = match brief {
@@ -169,7 +169,7 @@ fn told(entry: &BrowserEntry, brief: &OutcomeSummary) -> Vec<Option<CellValue>> 
     ]
 }
 
-/// The columns of lengths and scores, on the sides on which the entry has its models.
+/// Returns the cells of word counts and scores, in the model order of the entry.
 fn scored(entry: &BrowserEntry, verdict: Option<&PairVerdict>) -> Vec<Option<CellValue>> {
     let turned = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
     let sides = if turned { [1, 0] } else { [0, 1] };

@@ -60,7 +60,7 @@ impl Attention {
     }
 }
 
-/// The causal mask of `t` positions: minus infinity for later positions.
+/// Returns the causal mask of `t` positions: minus infinity for later positions.
 ///
 /// # Shapes
 /// (t, t).

@@ -1,5 +1,5 @@
-//! BART (Lewis et al. 2020): the likelihood of a text given another (reference: transformers'
-//! `modeling_bart.py`).
+//! BART (Lewis et al. 2020): log-likelihood of a text given another (reference: `modeling_bart.py` of
+//! transformers).
 
 use acem3_kernels::{LayerNorm, linear, log_probabilities};
 use anyhow::{Context, Result};
@@ -13,12 +13,12 @@ use super::source::ModelSource;
 use super::{Tokens, ids};
 use crate::support::device::Placement;
 
-/// The first rows of the position tables are not used.
+/// Number of unused rows at the start of the position tables.
 const POSITION_OFFSET: usize = 2;
 
 /// An encoder-decoder model.
 pub(crate) struct Bart {
-    /// Its tokenizer.
+    /// Tokenizer.
     pub(crate) tokens: Tokens,
     words: Tensor,
     /// Added to the logits.
@@ -89,8 +89,8 @@ impl Bart {
         self.bias.elem_count()
     }
 
-    /// The mean log-likelihood of each target's tokens, special tokens included, given its source. All
-    /// sources have the same length, and so have all targets.
+    /// Returns the mean log-likelihood of each target's tokens (with special tokens) given its source. All
+    /// sources must have equal lengths, and so must all targets.
     pub(crate) fn likelihoods(
         &self,
         sources: &[&[u32]],
@@ -132,7 +132,7 @@ impl Stack {
     }
 }
 
-/// The name that layers load a tensor by; `None` for the other names of the shared embedding.
+/// Returns the name by which layers load a tensor; `None` for aliases of the shared embedding.
 fn rename(name: &str) -> Option<String> {
     let own = name.strip_prefix("model.").unwrap_or(name);
     let again = [

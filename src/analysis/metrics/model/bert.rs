@@ -13,14 +13,14 @@ use crate::support::device::Placement;
 
 /// A text encoder.
 pub(crate) struct Bert {
-    /// Its tokenizer.
+    /// Tokenizer.
     pub(crate) tokens: Tokens,
-    /// Where it is computed.
+    /// Device of the weights.
     pub(crate) device: Device,
     encoder: Encoder,
 }
 
-/// The families differ in the positions of tokens.
+/// Model families; they differ in position ids.
 enum Encoder {
     Bert(bert::BertModel),
     /// XLM-R has the architecture of `RoBERTa`.
@@ -33,8 +33,8 @@ const PREFIXES: [&str; 2] = ["bert.", "roberta."];
 const HEADS: [&str; 5] = ["pooler.", "cls.", "lm_head.", "classifier.", "qa_outputs."];
 
 impl Bert {
-    /// Loads the encoder up to `layer`; `None` takes the layer that bert-score uses for this checkpoint. Also
-    /// returns the layer and the hash of the weights.
+    /// Loads the encoder up to `layer`, or up to bert-score's default layer for this checkpoint. Also returns
+    /// the layer and the hash of the weights.
     pub(crate) fn load(
         source: &ModelSource,
         layer: Option<usize>,
@@ -43,8 +43,8 @@ impl Bert {
         let config = source.config(config::bert)?;
         let Some(layer) = layer.or_else(|| known_layer(&source.name)) else {
             bail!(
-                "{}: bert-score names no layer for this checkpoint\n\
-                 hint: name one with --bert-layer; bert-score takes 9 or 10 of 12 layers, 17 or 18 of 24",
+                "{}: bert-score has no default layer for this checkpoint\n\
+                 hint: name one with --bert-layer; bert-score uses 9 or 10 of 12 layers, 17 or 18 of 24",
                 source.name
             );
         };
@@ -58,7 +58,7 @@ impl Bert {
         tokens.check(config.model.vocab_size)?;
         let weights = source.weights("BERT", place, rename)?;
         let vb = weights.builder(&place.device);
-        // All layers, so that an error above the chosen layer is found too; tensors are shared, not copied.
+        // Load all layers to detect errors above the chosen layer too; tensors are shared, not copied.
         let encoder = Encoder::load(&vb, &config, layers)
             .and_then(|_| Encoder::load(&vb, &config, layer))
             .with_context(|| source.folder.display().to_string())?;
@@ -104,7 +104,7 @@ impl Encoder {
     }
 }
 
-/// The same sizes for Candle's `RoBERTa`.
+/// Converts the sizes to Candle's `RoBERTa` configuration.
 fn roberta_config(bert: &bert::Config) -> xlm_roberta::Config {
     xlm_roberta::Config {
         hidden_size: bert.hidden_size,
@@ -127,20 +127,20 @@ fn roberta_config(bert: &bert::Config) -> xlm_roberta::Config {
     }
 }
 
-/// The name that Candle loads a tensor by; `None` for the tensors of heads.
+/// Returns the name by which Candle loads a tensor; `None` for tensors of heads.
 fn rename(name: &str) -> Option<String> {
     let own = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
     let own = own.unwrap_or(name);
     if HEADS.iter().any(|head| own.starts_with(head)) {
         return None;
     }
-    // The first checkpoints have TensorFlow's names.
+    // Early checkpoints use TensorFlow names.
     let own = own.replace("LayerNorm.gamma", "LayerNorm.weight");
     Some(own.replace("LayerNorm.beta", "LayerNorm.bias"))
 }
 
-/// The layer whose states agree best with human judgement of translations (`model2layers` in
-/// bert-score's `utils.py`), by the checkpoint's name.
+/// Returns the layer whose states correlate best with human ratings of translations, by checkpoint name
+/// (`model2layers` in bert-score's `utils.py`).
 fn known_layer(name: &str) -> Option<usize> {
     const KNOWN: [(&str, usize); 15] = [
         ("bert-base-uncased", 9),

@@ -1,4 +1,4 @@
-//! The `config.json` of BERT, `RoBERTa` and BART.
+//! Parser of `config.json` for BERT, `RoBERTa` and BART.
 
 use acem3_kernels::Activation;
 use anyhow::{Result, bail, ensure};
@@ -41,19 +41,19 @@ const IGNORED: [&str; 27] = [
 /// Upper limit of every size; a larger one means a damaged file.
 const MAX_SIZE: usize = 1 << 20;
 
-/// A BERT or `RoBERTa`.
+/// Configuration of a BERT or `RoBERTa`.
 #[derive(Clone, Debug)]
 pub(super) struct BertConfig {
-    /// The sizes.
+    /// Sizes.
     pub(super) model: bert::Config,
-    /// Whether positions count from behind the padding token's.
+    /// True if position ids start after the padding token's id (`RoBERTa`).
     pub(super) is_roberta: bool,
-    /// Whether bert-score puts a space before a text.
+    /// True if bert-score puts a space before each text.
     pub(super) leading_space: bool,
 }
 
 impl BertConfig {
-    /// The longest text, special tokens included.
+    /// Returns the maximum number of tokens of a text, special tokens included.
     pub(super) fn max_tokens(&self) -> usize {
         let unused = if self.is_roberta {
             self.model.pad_token_id.saturating_add(1)
@@ -64,20 +64,20 @@ impl BertConfig {
     }
 }
 
-/// A BART.
+/// Configuration of a BART.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BartConfig {
     /// Size of the vocabulary.
     pub(super) vocabulary: usize,
-    /// Longest text in tokens.
+    /// Maximum number of tokens of a text.
     pub(super) positions: usize,
     /// Sizes and number of the encoder's layers.
     pub(super) encoder: (Sizes, usize),
     /// Sizes and number of the decoder's layers.
     pub(super) decoder: (Sizes, usize),
-    /// Whether embeddings are multiplied by the square root of their width.
+    /// True if embeddings are multiplied by the square root of their width.
     pub(super) scaled: bool,
-    /// The token that the decoder starts with.
+    /// Token id that the decoder starts with.
     pub(super) start: u32,
 }
 
@@ -89,8 +89,8 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
         "bert" => false,
         "roberta" | "xlm-roberta" | "camembert" => true,
         other => bail!(
-            "model_type is {other}\nhint: BERTScore takes checkpoints of BERT and RoBERTa; BARTScore \
-             those of BART"
+            "model_type is {other}\nhint: use a BERT or RoBERTa checkpoint for BERTScore and a BART checkpoint \
+             for BARTScore"
         ),
     };
     fields.only("position_embedding_type", "absolute")?;
@@ -109,7 +109,7 @@ pub(super) fn bert(map: Map<String, Value>) -> Result<BertConfig> {
             type_vocab_size: fields.or("type_vocab_size", 2)?,
             layer_norm_eps: fields.or("layer_norm_eps", 1e-12)?,
             pad_token_id: fields.or("pad_token_id", usize::from(is_roberta))?,
-            // Candle would look for tensors under this prefix; ours have none.
+            // Candle would use it as a prefix of tensor names; these tensors have no prefix.
             model_type: None,
             ..bert::Config::default()
         },
@@ -136,7 +136,7 @@ pub(super) fn bart(map: Map<String, Value>) -> Result<BartConfig> {
     let kind: String = fields.need("model_type")?;
     ensure!(
         kind == "bart",
-        "model_type is {kind}\nhint: BARTScore takes checkpoints of BART"
+        "model_type is {kind}\nhint: use a BART checkpoint for BARTScore"
     );
     for (name, value) in [
         ("normalize_before", false),
@@ -202,7 +202,10 @@ fn activation(fields: &mut ConfigFields, field: &str) -> Result<Activation> {
 
 fn check_sizes(sizes: &[(&str, usize)]) -> Result<()> {
     for (name, size) in sizes {
-        ensure!((1..=MAX_SIZE).contains(size), "the {name} is {size}");
+        ensure!(
+            (1..=MAX_SIZE).contains(size),
+            "{name}: expected 1 to {MAX_SIZE}, found {size}"
+        );
     }
     Ok(())
 }
@@ -211,7 +214,7 @@ fn check_heads(hidden: usize, heads: usize) -> Result<()> {
     check_sizes(&[("hidden size", hidden), ("number of heads", heads)])?;
     ensure!(
         hidden.is_multiple_of(heads),
-        "the hidden size {hidden} is not a multiple of the {heads} heads"
+        "hidden size: expected a multiple of the {heads} heads, found {hidden}"
     );
     Ok(())
 }

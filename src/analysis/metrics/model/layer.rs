@@ -1,4 +1,4 @@
-//! One layer of BART: every sublayer adds to its input and is followed by a layer norm.
+//! Layer of BART: sublayers with residual connections and post-layer-norm.
 
 use acem3_kernels::{Activation, LayerNorm, activate};
 use candle::{Result, Tensor};
@@ -7,22 +7,22 @@ use candle_nn::VarBuilder;
 use super::Linear;
 use super::attention::Attention;
 
-/// The sizes of a layer.
+/// Sizes of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// Width of the hidden states.
     pub(super) hidden: usize,
     /// Width inside the MLP.
     pub(super) inner: usize,
-    /// Heads of the attention.
+    /// Number of attention heads.
     pub(super) heads: usize,
-    /// Added to the variance by layer norms.
+    /// Epsilon of the layer norms.
     pub(super) eps: f64,
-    /// The activation inside the MLP.
+    /// Activation of the MLP.
     pub(super) act: Activation,
 }
 
-/// A layer.
+/// An encoder or decoder layer.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     attention: Attention,
@@ -35,7 +35,7 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// Loads a layer; decoders have cross-attention too.
+    /// Loads a layer; decoder layers also have cross-attention.
     pub(super) fn load(vb: &VarBuilder, sizes: Sizes, is_decoder: bool) -> Result<Self> {
         let Sizes {
             hidden,
@@ -63,7 +63,7 @@ impl Layer {
         })
     }
 
-    /// Runs an encoder's layer.
+    /// Runs an encoder layer.
     ///
     /// # Shapes
     /// (b, t, c) → (b, t, c).
@@ -72,7 +72,7 @@ impl Layer {
         self.finish(&self.attention_norm.forward(&(x + attended)?)?)
     }
 
-    /// Runs a decoder's layer: causal self-attention, then attention to all of `memory`.
+    /// Runs a decoder layer: causal self-attention, then cross-attention to `memory`.
     ///
     /// # Shapes
     /// `x` (b, t, c), `mask` (t, t), `memory` (b, s, c) → (b, t, c).

@@ -1,7 +1,7 @@
-//! The language models of `BERTScore` and `BARTScore`, from their published checkpoints.
+//! Language models for `BERTScore` and `BARTScore`, loaded from published checkpoints.
 //!
-//! A batch holds texts with the same number of tokens, so that there is neither padding nor a mask, and
-//! results do not depend on the batch.
+//! All texts of a batch have the same number of tokens, so there is no padding and no padding mask, and results
+//! do not depend on the batch.
 
 mod attention;
 mod bart;
@@ -48,7 +48,7 @@ impl Linear {
     }
 }
 
-/// The token ids of sequences of equal length.
+/// Returns the token ids of sequences of equal length as a tensor.
 ///
 /// # Shapes
 /// b sequences of t → (b, t).

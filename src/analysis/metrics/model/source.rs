@@ -1,4 +1,4 @@
-//! Where a model is: a folder, or a checkpoint on the hub.
+//! Source of a model: a local folder or a checkpoint on the hub.
 
 use std::path::{Path, PathBuf};
 
@@ -14,29 +14,29 @@ use crate::support::device::Placement;
 
 const CONFIG: &str = "config.json";
 
-/// A checkpoint of transformers.
+/// A checkpoint in the layout of transformers.
 pub(crate) struct ModelSource {
-    /// As it was asked for.
+    /// Name given by the user, without the revision.
     pub(crate) name: String,
-    /// Where its files are.
+    /// Local folder of the files.
     pub(crate) folder: PathBuf,
-    /// Where on the hub it was taken from.
+    /// Origin on the hub, for downloaded checkpoints.
     pub(crate) hub: Option<HubStamp>,
 }
 
 impl ModelSource {
-    /// The folder or hub id that a flag names, downloaded where it was not before.
+    /// Opens the folder or hub id given by a flag; downloads a hub checkpoint that is not cached.
     pub(crate) fn open(flag: &str, name: &str, flags: HubFlags, quiet: bool) -> Result<Self> {
         let found = hub::snapshot_unless_path(name, &FileFilter::Panel, flags, quiet);
-        let found = found.with_context(|| format!("{flag} {name}: cannot be had"))?;
+        let found = found.with_context(|| format!("{flag} {name}: could not be loaded"))?;
         let (folder, hub) = match found {
             Some(snapshot) => (snapshot.folder, Some(snapshot.stamp)),
             None => (PathBuf::from(name), None),
         };
         if !folder.join(CONFIG).is_file() {
             bail!(
-                "{flag} {name}: there is no {CONFIG} in it\n\
-                 hint: name the folder of a checkpoint of transformers, or owner/name[@revision] on the hub"
+                "{flag} {name}: no {CONFIG} in the folder\n\
+                 hint: pass a transformers checkpoint: a folder, or owner/name[@revision] on the hub"
             );
         }
         Ok(Self {
@@ -46,7 +46,7 @@ impl ModelSource {
         })
     }
 
-    /// Its name, with the commit where it comes from the hub.
+    /// Returns the name, with the commit for hub checkpoints.
     pub(crate) fn described(&self) -> String {
         match &self.hub {
             Some(stamp) => format!("{} at {}", self.name, stamp.commit),
@@ -54,14 +54,14 @@ impl ModelSource {
         }
     }
 
-    /// Its configuration.
+    /// Reads the configuration.
     pub(super) fn config<T>(&self, parse: impl Fn(Map<String, Value>) -> Result<T>) -> Result<T> {
         let path = self.folder.join(CONFIG);
         let read = published::config_json::json(&path).and_then(parse);
         read.with_context(|| path.display().to_string())
     }
 
-    /// Its weights.
+    /// Reads the weights.
     pub(super) fn weights(
         &self,
         kind: &str,
@@ -71,7 +71,7 @@ impl ModelSource {
         published::checkpoint(&self.folder, kind, place, rename)
     }
 
-    /// A file of it, where there is one.
+    /// Returns the path of a file, if it exists.
     pub(super) fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder.join(name)).filter(|path| Path::is_file(path))
     }

@@ -1,4 +1,4 @@
-//! Texts to tokens: `tokenizer.json`, or the vocabulary alone that older repositories have.
+//! Tokenizers, from `tokenizer.json` or from the vocabulary files of older repositories.
 
 use std::path::Path;
 
@@ -17,33 +17,33 @@ use super::source::ModelSource;
 use crate::analysis::metrics::words::is_space;
 use crate::checkpoints::published::config_json::json;
 
-/// The marks around a text.
+/// Special tokens at the start and end of a text.
 const BERT_MARKS: [&str; 2] = ["[CLS]", "[SEP]"];
 const BART_MARKS: [&str; 2] = ["<s>", "</s>"];
-/// Larger than any vocabulary. Bytes.
+/// Maximum size of a tokenizer file, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// A tokenizer with the marks of beginning and end.
+/// A tokenizer that adds start and end tokens.
 pub(crate) struct Tokens {
     tokenizer: Tokenizer,
-    /// Whether texts begin with a space, as `RoBERTa`'s do in bert-score.
+    /// True if a space is put before each text, as bert-score does for `RoBERTa`.
     spaced: bool,
-    /// Their ids, which weigh nothing in `BERTScore`.
+    /// Ids of the start and end tokens, which have weight 0 in `BERTScore`.
     pub(crate) marks: [u32; 2],
     file: String,
 }
 
-/// A text as a model reads it.
+/// An encoded text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Encoded {
-    /// Its tokens, with the marks of beginning and end.
+    /// Token ids, with start and end tokens.
     pub(crate) ids: Vec<u32>,
-    /// Whether its end did not fit.
+    /// True if the text was truncated.
     pub(crate) cut: bool,
 }
 
 impl Tokens {
-    /// Reads the tokenizer of a checkpoint that has room for so many tokens.
+    /// Reads the tokenizer of a checkpoint. Texts are truncated to `room` tokens.
     pub(super) fn read(source: &ModelSource, room: usize, spaced: bool) -> Result<Self> {
         let settings = match source.file("tokenizer_config.json") {
             Some(path) => json(&path).with_context(|| path.display().to_string())?,
@@ -65,8 +65,9 @@ impl Tokens {
             let [begin, end] = marks.map(|mark| tokenizer.token_to_id(mark));
             Some([begin?, end?])
         });
-        let marks = known
-            .with_context(|| format!("{file}: it has neither [CLS] and [SEP] nor <s> and </s>"))?;
+        let marks = known.with_context(|| {
+            format!("{file}: no start and end tokens, expected [CLS] and [SEP] or <s> and </s>")
+        })?;
         Ok(Self {
             tokenizer,
             spaced,
@@ -75,19 +76,19 @@ impl Tokens {
         })
     }
 
-    /// An error if there are tokens that the model has no row for.
+    /// Checks that the vocabulary of the tokenizer fits the model.
     pub(super) fn check(&self, vocabulary: usize) -> Result<()> {
         let known = self.tokenizer.get_vocab_size(true);
         ensure!(
             known <= vocabulary,
-            "{}: it has {known} tokens, the model {vocabulary}\n\
-             hint: the tokenizer belongs to another checkpoint",
+            "{}: {known} tokens, expected at most {vocabulary} (vocabulary of the model)\n\
+             hint: use the tokenizer of this checkpoint",
             self.file
         );
         Ok(())
     }
 
-    /// The tokens of a text without the white space around it, as bert-score takes it.
+    /// Encodes a text without leading and trailing white space, as bert-score does.
     pub(crate) fn trimmed(&self, text: &str) -> Result<Encoded> {
         let text = text.trim_matches(is_space);
         if self.spaced && !text.is_empty() {
@@ -96,7 +97,7 @@ impl Tokens {
         self.encode(text)
     }
 
-    /// The tokens of a text.
+    /// Encodes a text.
     pub(crate) fn encode(&self, text: &str) -> Result<Encoded> {
         let encoded = self.tokenizer.encode(text, true);
         let encoded = encoded.map_err(|error| anyhow!("{}: {error}", self.file))?;
@@ -107,14 +108,14 @@ impl Tokens {
     }
 }
 
-/// The file a tokenizer is read from, and the tokenizer.
+/// Reads the tokenizer and returns it with the path of its file.
 fn tokenizer(
     source: &ModelSource,
     settings: &Map<String, Value>,
 ) -> Result<(std::path::PathBuf, Result<Tokenizer>)> {
     if let Some(path) = source.file("tokenizer.json") {
         let read = read(&path).and_then(|bytes| {
-            Tokenizer::from_bytes(bytes).map_err(|error| anyhow!("it is no tokenizer: {error}"))
+            Tokenizer::from_bytes(bytes).map_err(|error| anyhow!("not a tokenizer: {error}"))
         });
         return Ok((path, read));
     }
@@ -128,13 +129,13 @@ fn tokenizer(
         return Ok((vocabulary, read));
     }
     bail!(
-        "{}: there is no tokenizer.json, no vocab.txt, and no vocab.json with merges.txt\n\
-         hint: fetch the tokenizer of the checkpoint too",
+        "{}: no tokenizer, expected tokenizer.json, vocab.txt, or vocab.json with merges.txt\n\
+         hint: download the tokenizer files of the checkpoint too",
         source.folder.display()
     )
 }
 
-/// BERT's tokenizer from its vocabulary, a token on each line.
+/// Builds BERT's WordPiece tokenizer from a vocabulary file with one token per line.
 fn word_pieces(path: &Path, settings: &Map<String, Value>) -> Result<Tokenizer> {
     let model = WordPiece::from_file(&path.display().to_string()).build();
     let mut tokenizer = Tokenizer::new(model.map_err(|error| anyhow!("{error}"))?);
@@ -157,7 +158,7 @@ fn word_pieces(path: &Path, settings: &Map<String, Value>) -> Result<Tokenizer> 
     Ok(tokenizer)
 }
 
-/// `RoBERTa`'s and BART's tokenizer from its vocabulary and the pairs it joins.
+/// Builds the byte-pair tokenizer of `RoBERTa` and BART from its vocabulary and merges.
 fn byte_pairs(vocabulary: &Path, merges: &Path) -> Result<Tokenizer> {
     let name = |path: &Path| path.display().to_string();
     let model = BPE::from_file(&name(vocabulary), &name(merges)).build();
@@ -171,19 +172,19 @@ fn byte_pairs(vocabulary: &Path, merges: &Path) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// The marks with their ids.
+/// Returns the start and end tokens with their ids.
 fn marks(tokenizer: &Tokenizer, marks: [&str; 2]) -> Result<[(String, u32); 2]> {
     let find = |mark: &str| {
         let id = tokenizer.token_to_id(mark);
         Ok::<_, anyhow::Error>((
             mark.to_owned(),
-            id.with_context(|| format!("it lacks {mark}"))?,
+            id.with_context(|| format!("no token {mark}"))?,
         ))
     };
     Ok([find(marks[0])?, find(marks[1])?])
 }
 
-/// Marks are found in texts whole, as far as the vocabulary has them.
+/// Registers the special tokens that the vocabulary contains.
 fn special(tokenizer: &mut Tokenizer, marks: &[&str]) -> Result<()> {
     let known = marks.iter().filter(|m| tokenizer.token_to_id(m).is_some());
     let known: Vec<AddedToken> = known.map(|m| AddedToken::from(*m, true)).collect();
@@ -192,10 +193,7 @@ fn special(tokenizer: &mut Tokenizer, marks: &[&str]) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let size = std::fs::metadata(path).context("it cannot be read")?.len();
-    ensure!(
-        size <= MOST,
-        "it takes {size} bytes, more than a vocabulary does"
-    );
-    std::fs::read(path).context("it cannot be read")
+    let size = std::fs::metadata(path).context("could not be read")?.len();
+    ensure!(size <= MOST, "{size} bytes, expected at most {MOST}");
+    std::fs::read(path).context("could not be read")
 }

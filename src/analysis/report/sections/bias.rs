@@ -1,4 +1,4 @@
-//! Bias of the judge, subgroups of cases, and cases with unreliable verdicts.
+//! Sections on bias, subgroups, and pairs with flips, disagreements or no verdict.
 
 use super::super::browser::CaseBrowser;
 use super::super::scores::MeanScore;
@@ -15,18 +15,18 @@ pub(super) fn bias(report: &ReportData) -> ReportSection {
         let found = judge.leanings.iter();
         let found = found.map(|f| (f.probe.key().to_owned(), f.describe()));
         section.blocks.push(SectionBlock::Findings(found.collect()));
-        let told = judge.leanings.iter().filter(|f| !f.measures.is_empty());
-        section.tables(told.map(Finding::table));
+        let measured = judge.leanings.iter().filter(|f| !f.measures.is_empty());
+        section.tables(measured.map(Finding::table));
         section.say("Run `acem3 audit CASES` to measure image sensitivity and bias.");
     });
     if let Some(audit) = &report.audit {
         let foreign = if audit.foreign {
-            ", not one of these judges with these settings,"
+            " (a judge or configuration that is not in this report)"
         } else {
             ""
         };
         section.say(format!(
-            "An audit of {}{foreign} ({}) found:",
+            "An audit of {}{foreign}, from {}:",
             audit.judge, audit.file
         ));
         let found = audit.findings.iter();
@@ -51,16 +51,19 @@ pub(super) fn subgroups(report: &ReportData) -> ReportSection {
                 }));
                 table.row(row);
             }
-            let title = format!("mean scores by {by} (target: {})", report.target.key());
+            let title = format!(
+                "mean scores by {by} (score target: {})",
+                report.target.key()
+            );
             section.tables([TableSection::new(title, table).with_notes(vec![
-                "in brackets: 95 % CI; undefined: too few images, or all scores equal".to_owned(),
+                "brackets: 95 % CI; undefined: too few images, or all scores are equal".to_owned(),
             ])]);
         }
         if let Some(found) = &judge.agreement {
             section.tables(found.tables().into_iter().skip(overall_tables(found)));
         }
         if matches!(section.blocks.last(), None | Some(SectionBlock::Judge(_))) {
-            section.say("The cases have no field to group by.");
+            section.say("No subgroups: the cases have no field to group by.");
         }
     })
 }
@@ -73,9 +76,7 @@ pub(super) fn disputed(report: &ReportData, browser: &CaseBrowser) -> ReportSect
         }
         let found = case_lists::of_judge(browser, number);
         if found.is_empty() {
-            section.say(
-                "No verdict flips, none is missing, and none is known to differ from the labels.",
-            );
+            section.say("No flips, no unscored pairs, and no known disagreement with the labels.");
         }
         section.blocks.extend(found);
     }

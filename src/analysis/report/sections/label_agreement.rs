@@ -1,4 +1,4 @@
-//! Agreement of judges with labels and with each other.
+//! Sections on the agreement of judges with labels and with each other.
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::each;
@@ -6,7 +6,7 @@ use crate::analysis::agreement::{Agreement, AgreementStatistic, JudgeComparison,
 use crate::analysis::report::report_data::ReportData;
 use crate::support::chart::{Axis, Chart, ChartMark};
 
-/// Returns how many of an agreement's tables are about all cases; the others are about subgroups.
+/// Returns the number of leading tables that cover all cases; the remaining tables cover subgroups.
 pub(super) fn overall_tables(agreement: &Agreement) -> usize {
     1 + usize::from(agreement.sections.len() > 1)
 }
@@ -18,8 +18,8 @@ pub(super) fn agreement(report: &ReportData) -> ReportSection {
         |section, judge| {
             let Some(found) = &judge.agreement else {
                 section.say(
-                    "The records have no labels, so agreement with labels is unknown. Pass a label file with --labels \
-                     FILE; `acem3 agree --help` shows its formats.",
+                    "No agreement with labels: the records have no labels. Pass a label file with --labels FILE; \
+                     `acem3 agree --help` lists its formats.",
             );
                 return;
             };
@@ -32,7 +32,7 @@ pub(super) fn agreement(report: &ReportData) -> ReportSection {
     )
 }
 
-/// Draws the judge's agreement and, if several raters rated the same cases, the human ceiling.
+/// Draws the judge's agreement and, if cases have several raters, the human ceiling.
 fn ceiling(found: &Agreement) -> Option<Chart> {
     let section = found.sections.first()?;
     let shares = [
@@ -64,8 +64,8 @@ fn ceiling(found: &Agreement) -> Option<Chart> {
             "Agreement with the labels (score target: {})",
             section.target.key()
         ),
-        "Dots are proportions of pairs, lines their 95 % confidence intervals. Hollow dots are the human ceiling \
-         (inter-rater agreement). The next table has the numbers.",
+        "Dots: proportions of pairs; lines: 95 % CI; hollow dots: human ceiling (inter-rater agreement). The next \
+         table has the values.",
         &Axis::percent(None),
         &marks,
     );
@@ -82,18 +82,19 @@ pub(super) fn judges(report: &ReportData) -> ReportSection {
         match &compared.orders {
             Some(orders) => {
                 section.say(format!(
-                    "Agreement of {first} with {}, treated as the label, on the pairs that both judged:",
+                    "Agreement of {first} with {} on the pairs that both judged. The second judge's preferences serve \
+                     as labels.",
                     second.name
                 ));
                 section.tables(orders.tables().into_iter().take(1));
             }
-            None => section.say("The two judges have no pair in common."),
+            None => section.say("No comparison: the judges have no pair in common."),
         }
         match &compared.against {
             Some(against) => section.tables([JudgeComparison::table(against)]),
-            None => section.say(
-                "Which judge agrees better with the labels is unknown: no pair that both judged is labelled.",
-            ),
+            None => {
+                section.say("No comparison with the labels: no pair that both judged is labelled.")
+            }
         }
     }
     section

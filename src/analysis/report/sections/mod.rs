@@ -42,14 +42,14 @@ fn method(report: &ReportData) -> ReportSection {
     section.tables([TableSection::new("judges", table)]);
     section.say(format!(
         "Written by acem3 {}. Intervals are 95 % confidence intervals from {} bootstrap resamples, clustered by \
-         image (seed {}). Values that cannot be computed are shown as undefined or unknown, never as zero. A pair \
-         without a verdict enters no mean and lowers the coverage.",
+         image (seed {}). Values that cannot be computed are shown as undefined or unknown, never as zero. An \
+         unscored pair is excluded from all means and lowers the coverage.",
         report.version,
         group_thousands(report.draws),
         report.seed
     ));
     section.say(
-        "acem3 is not a medical device. Its verdicts compare answers of models and are not medical advice.",
+        "acem3 is not a medical device. Its verdicts compare model responses and are not medical advice.",
     );
     section
 }

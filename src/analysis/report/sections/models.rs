@@ -1,4 +1,4 @@
-//! The models: ranks, mean scores and score distributions.
+//! Sections on the models: ranking, mean scores and score distributions.
 
 use super::super::histogram::BINS;
 use super::super::scores::{MeanScore, ModelScores};
@@ -15,7 +15,7 @@ use crate::support::tables::{Table, TableSection};
 pub(super) fn models(report: &ReportData) -> ReportSection {
     each(report, ["models", "Models"], |section, judge| {
         let Some(ranking) = &judge.ranking else {
-            section.say("No pair has a verdict, so there is nothing to rank.");
+            section.say("No ranking: no pair has a verdict.");
             return;
         };
         section.say(ranking.intro());
@@ -28,8 +28,8 @@ pub(super) fn models(report: &ReportData) -> ReportSection {
         let marks: Vec<ChartMark> = ranking.models.iter().map(mark).collect();
         section.chart(Chart::forest(
             "Win rates, best model first",
-            "Dots are win rates (a tie counts as half a win), lines their 95 % confidence intervals. The dashed line \
-             is at 50 %. The next table has the numbers.",
+            "Dots: win rates (a tie counts as half a win); lines: 95 % CI; dashed line: 50 %. The next table has the \
+             values.",
             &Axis::percent(Some(0.5)),
             &marks,
         ));
@@ -48,7 +48,7 @@ pub(super) fn scores(report: &ReportData) -> ReportSection {
         let marks: Vec<ChartMark> = judge.models.iter().map(mark).collect();
         section.chart(Chart::forest(
             &format!("Mean scores (score target: {})", report.target.key()),
-            "Dots are mean scores from 0 to 5, lines their 95 % confidence intervals. The next table has the numbers.",
+            "Dots: mean scores (0 to 5); lines: 95 % CI. The next table has the values.",
             &Axis::points(),
             &marks,
         ));
@@ -78,7 +78,7 @@ fn means(judge: &JudgeReport) -> TableSection {
         format!("{n} of {}", model.pairs)
     }));
     table.row(row);
-    let mut notes = vec!["0 to 5, higher is better; in brackets: 95 % CI".to_owned()];
+    let mut notes = vec!["scores from 0 to 5, higher is better; brackets: 95 % CI".to_owned()];
     let reasons = judge.models.iter().flat_map(|m| &m.means);
     let mut reasons: Vec<&String> = reasons.filter_map(|m| m.undefined.as_ref()).collect();
     reasons.sort();
@@ -106,15 +106,15 @@ pub(super) fn distributions(report: &ReportData) -> ReportSection {
         ["distributions", "Distributions"],
         |section, judge| {
             if judge.histograms.is_empty() {
-                section.say("No pair has a verdict.");
+                section.say("No score distribution: no pair has a verdict.");
                 return;
             }
             let title = format!("Score distribution (score target: {})", report.target.key());
             let bars = judge.histograms.iter().map(|histogram| {
                 Chart::bars(
                     &histogram.model,
-                    "Bars count scores, rounded to half points. Each model has its own scale. The next table has the \
-                     numbers.",
+                    "Bars: number of scores, rounded to half points; the vertical scale differs between models. The \
+                     next table has the counts.",
                     &Axis::points(),
                     &histogram.counts,
                 )

@@ -1,4 +1,4 @@
-//! The summary of the report, in sentences.
+//! Summary of the report: one finding per topic.
 
 use super::super::section::{ReportSection, SectionBlock};
 use super::each_judge::each;
@@ -65,35 +65,35 @@ fn leader(ranking: Option<&Ranking>) -> String {
     format!("{} is first ({rate}); {certain}", first.model)
 }
 
-/// The agreement with the labels, and the human ceiling.
+/// Formats the agreement with the labels and the human ceiling.
 fn labels(agreement: Option<&Agreement>) -> String {
-    let figure = agreement
+    let accuracy = agreement
         .and_then(|a| a.sections.first())
         .and_then(|section| section.statistic(Statistic::Accuracy));
-    let Some(figure) = figure else {
+    let Some(accuracy) = accuracy else {
         return "agreement with labels is unknown: there are no labels".to_owned();
     };
-    let told = |estimate: &Estimate| match (estimate.value, estimate.interval) {
+    let describe = |estimate: &Estimate| match (estimate.value, estimate.interval) {
         (Ok(value), Ok(ends)) => format!(
             "{}, 95 % CI {} %",
-            figure.statistic.format_value(value),
-            figure.statistic.format_interval(ends)
+            accuracy.statistic.format_value(value),
+            accuracy.statistic.format_interval(ends)
         ),
-        (Ok(value), Err(_)) => format!("{}, no interval", figure.statistic.format_value(value)),
+        (Ok(value), Err(_)) => format!("{}, no interval", accuracy.statistic.format_value(value)),
         (Err(reason), _) => format!("undefined: {reason}"),
     };
-    let ceiling = figure.ceiling.as_ref().map_or(
+    let ceiling = accuracy.ceiling.as_ref().map_or(
         "no inter-rater agreement: no case has two raters".to_owned(),
-        |c| format!("human ceiling {}", told(&c.estimate)),
+        |c| format!("human ceiling {}", describe(&c.estimate)),
     );
-    let bounds = figure.bounds().map_or(String::new(), |ends| {
-        let ends = figure.statistic.format_interval(ends);
+    let bounds = accuracy.bounds().map_or(String::new(), |ends| {
+        let ends = accuracy.statistic.format_interval(ends);
         format!("; bounds if all unscored pairs were wrong or right: {ends} %")
     });
     format!(
         "pairwise accuracy {} ({} have a verdict{bounds}); {ceiling}",
-        told(&figure.estimate),
-        figure.coverage.describe("pairs")
+        describe(&accuracy.estimate),
+        accuracy.coverage.describe("pairs")
     )
 }
 
@@ -109,7 +109,7 @@ fn unscored(judge: &JudgeReport) -> String {
     let reasons = counts.unscored.iter();
     let reasons: Vec<String> = reasons.map(|(r, n)| format!("{} {n}", r.name())).collect();
     format!(
-        "{all} of {} ({}); they enter no mean",
+        "{all} of {} ({}); excluded from all means",
         counts.records,
         reasons.join(", ")
     )
