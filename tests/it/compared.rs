@@ -110,7 +110,7 @@ fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
     assert_eq!(row(&again.out)["figures"], found["figures"]);
     assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
     for (encoder, more, told) in [
-        ("owner/other", &[][..], "encoder owner/other: cannot be had"),
+        ("owner/other", &[][..], "encoder owner/other: download failed"),
         ("owner/name@v9", &[], "it has no revision `v9`"),
         (
             "owner/name",
