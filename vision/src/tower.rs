@@ -1,4 +1,4 @@
-//! The vision tower: a vision transformer and the choice of which of its states are the features.
+//! Vision tower: a vision transformer and the selection of its features.
 
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
@@ -6,7 +6,7 @@ use candle_nn::VarBuilder;
 use crate::config::{SelectFeature, Selection, VisionConfig};
 use crate::vit::Vit;
 
-/// Images in, patch features out.
+/// Maps images to patch features.
 #[derive(Clone, Debug)]
 pub struct VisionTower {
     vit: Vit,
@@ -26,7 +26,7 @@ impl VisionTower {
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
                 "vision selection: `post_norm` of an encoder without a norm after its last block\n\
-                 hint: leave it out"
+                 hint: remove `post_norm`"
             );
         }
         Ok(Self {

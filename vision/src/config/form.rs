@@ -1,8 +1,8 @@
-//! How the published vision transformers differ from one another.
+//! Differences between published vision transformers.
 
 use serde::{Deserialize, Serialize};
 
-/// The parts that one vision transformer has and another has not. The default is CLIP's form.
+/// Optional parts of a vision transformer. The default is CLIP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(

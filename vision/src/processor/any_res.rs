@@ -1,4 +1,4 @@
-//! `LLaVA-NeXT`'s view of large images: the whole in small, and a grid of tiles in full.
+//! `LLaVA-NeXT`'s preprocessing of large images: a downscaled image and a grid of full-resolution tiles.
 
 use std::ops::Range;
 
@@ -79,7 +79,7 @@ impl AnyRes {
         for row in 0..grid.0 {
             for column in 0..grid.1 {
                 let tile = tile(&padded, row, column, self.side).ok_or_else(|| {
-                    ProcessError::settings("a tile lies outside of its image".to_owned())
+                    ProcessError::settings("a tile is outside the image".to_owned())
                 })?;
                 inputs.push(self.processor.preprocess(&tile)?);
             }

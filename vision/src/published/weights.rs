@@ -93,7 +93,7 @@ mod tests {
         assert!(error(missing).contains("`visual.trunk.blocks.1.norm2.bias` is missing"));
         let mut surplus = whole.clone();
         surplus.insert("visual.trunk.blocks.3.norm2.bias".into(), zeros(&[8]));
-        assert!(error(surplus).contains("blocks.3.norm2.bias` is of no use"));
+        assert!(error(surplus).contains("blocks.3.norm2.bias` is unexpected"));
         let mut wrong = whole.clone();
         wrong.insert("visual.trunk.cls_token".into(), zeros(&[2, 1, 8]));
         assert!(error(wrong).contains("`visual.trunk.cls_token` has shape [2, 1, 8]"));

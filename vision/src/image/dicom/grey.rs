@@ -57,7 +57,7 @@ impl Modality {
         if slope.is_finite() && intercept.is_finite() {
             Ok(Self::Linear { slope, intercept })
         } else {
-            Err(damaged("its rescale slope or intercept is no number"))
+            Err(damaged("rescale slope and intercept must be numbers"))
         }
     }
 

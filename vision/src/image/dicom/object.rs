@@ -1,4 +1,4 @@
-//! Bytes to an object, without believing any length that is stated in them.
+//! Parses DICOM objects and checks every stated length before allocating memory.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<DefaultDicomObject, 
     };
     walk(data, parsed_as)?;
     let object = InMemDicomObject::read_dataset_with_ts(data, parsed_as)
-        .map_err(|_| damaged("its data set cannot be read"))?;
+        .map_err(|_| damaged("the data set cannot be parsed"))?;
     if object.get(PIXELS).is_none() {
         return Err(DecodeError::NoPixels);
     }
@@ -51,7 +51,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<DefaultDicomObject, 
 
 /// Finds that no value is longer than the data, before memory is taken for any.
 fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
-    let broken = || damaged("its elements cannot be told apart");
+    let broken = || damaged("the element lengths are invalid");
     let mut reader =
         LazyDataSetReader::new_with_ts(Cursor::new(data), syntax).map_err(|_| broken())?;
     let fits = |length: u32| (length as usize) <= data.len();
@@ -82,7 +82,7 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     DeflateDecoder::new(data)
         .take(most.saturating_add(1))
         .read_to_end(&mut inflated)
-        .map_err(|_| damaged("its deflated data set is torn"))?;
+        .map_err(|_| damaged("the deflated data set is incomplete"))?;
     if inflated.len() > limits.bytes {
         return Err(DecodeError::TooManyBytes {
             got: inflated.len(),
@@ -96,7 +96,7 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
 pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
     let uid = plain(&object.meta().transfer_syntax);
     match TransferSyntaxRegistry.get(uid) {
-        Some(syntax) if syntax.can_decode_all() => damaged("its pixels cannot be decoded"),
+        Some(syntax) if syntax.can_decode_all() => damaged("the pixel data cannot be decoded"),
         Some(syntax) => unsupported(format!(
             "its pixels are stored as {} ({uid})",
             syntax.name()
@@ -168,9 +168,7 @@ pub(super) fn check_streams(object: &DefaultDicomObject, pixels: u64) -> Result<
     };
     let uid = plain(&object.meta().transfer_syntax);
     if uid == RUN_LENGTH && fragments.iter().any(|f| segments(f) > SEGMENTS) {
-        return Err(damaged(
-            "its run-length encoded pixels cannot be told apart",
-        ));
+        return Err(damaged("the run-length segments are invalid"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What of an object is looked at: the frame, and the window of grey values.
+//! Frame and window selection for DICOM images.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::DecodeError;
 
-/// How objects are looked at.
+/// Frame and window of DICOM images.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
     /// The window.
     pub window: Window,
-    /// The frame, counted from one; the middle one where none is named.
+    /// Frame number from 1; the middle frame if `None`.
     pub frame: Option<u32>,
 }
 
-/// Which values become black, which white.
+/// Range of values that is mapped to black to white.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Window {
     /// The file's own: its VOI table, else its first window, else as `Auto`.
@@ -36,7 +36,7 @@ pub enum Window {
     Named(String),
 }
 
-/// What was looked at.
+/// The frame and window that were used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shown {
     /// The frame, counted from one.
@@ -61,7 +61,7 @@ pub struct ShownWindow {
     pub width: Option<f64>,
 }
 
-/// Where a window is from.
+/// Origin of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowSource {
@@ -71,7 +71,7 @@ pub enum WindowSource {
     Table,
     /// The range of the frame's values.
     Auto,
-    /// Given by the person.
+    /// Given by the user.
     Given,
 }
 
