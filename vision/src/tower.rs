@@ -17,7 +17,7 @@ pub struct VisionTower {
 
 impl VisionTower {
     /// Loads the encoder under `vb` (see [`Vit::load`]). A selection of a layer that does not exist is an
-    /// error that names it.
+    /// error.
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
         let state = selection
             .state(config.num_hidden_layers)
@@ -72,12 +72,12 @@ impl VisionTower {
         &self.config
     }
 
-    /// Which state and tokens are the features.
+    /// Returns the selection of state and tokens.
     pub fn selection(&self) -> Selection {
         self.selection
     }
 
-    /// The encoder itself, for whom every state matters.
+    /// Returns the encoder, for access to every hidden state.
     pub fn vit(&self) -> &Vit {
         &self.vit
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_does_not_exist_is_an_error() {
+    fn missing_layer_is_an_error() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
         let selection = Selection {

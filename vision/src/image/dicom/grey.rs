@@ -1,4 +1,4 @@
-//! Stored values to the modality's, and those to grey.
+//! Modality transform and grey-scale window of DICOM frames.
 
 use dicom_object::{DefaultDicomObject, InMemDicomObject, Tag};
 use dicom_pixeldata::DecodedPixelData;
