@@ -20,19 +20,19 @@ pub struct View {
 /// Range of values that is mapped to black to white.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Window {
-    /// The file's own: its VOI table, else its first window, else as `Auto`.
+    /// The file's VOI table, otherwise its first window, otherwise `Auto`.
     #[default]
     File,
-    /// From the least to the greatest value of the frame.
+    /// The range of the frame's values.
     Auto,
-    /// Of these values, in the units of the modality (Hounsfield units in CT).
+    /// This centre and width, in the units of the modality (Hounsfield units in CT).
     Of {
         /// The middle.
         center: f64,
         /// The width, at least 1.
         width: f64,
     },
-    /// The one the file describes by this word, without regard to case.
+    /// The window with this name in the file, case-insensitive.
     Named(String),
 }
 
@@ -41,7 +41,7 @@ pub enum Window {
 pub struct Shown {
     /// The frame, counted from one.
     pub frame: u32,
-    /// How many there are.
+    /// Number of frames.
     pub frames: u32,
     /// The window; `None` for colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct ShownWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowSource {
-    /// The file's first window, or the one that was named.
+    /// The file's first window, or the one selected by name.
     File,
     /// The file's VOI table.
     Table,
@@ -115,7 +115,7 @@ impl fmt::Display for Window {
 }
 
 impl View {
-    /// The frame to look at, counted from one.
+    /// Returns the number of the selected frame, from 1.
     pub(super) fn frame_of(&self, frames: u32) -> Result<u32, DecodeError> {
         match self.frame {
             None => Ok(frames / 2 + 1),
@@ -129,7 +129,7 @@ impl View {
     }
 }
 
-/// A window was named for an image in colour.
+/// Returns the error for a window on a colour image.
 pub(super) fn unwindowed() -> DecodeError {
     DecodeError::View {
         what: "it is in colour, and only grey values have a window".to_owned(),
