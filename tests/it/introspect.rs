@@ -136,7 +136,7 @@ fn what_a_panel_judges_wrong_is_mended_by_verdicts_that_agree_with_people() {
     let other = folder.run(&args);
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(
-        other.err.contains("not what the rounds in"),
+        other.err.contains("not the file that the rounds in"),
         "{}",
         other.err
     );
@@ -304,7 +304,7 @@ fn what_cannot_be_mended_is_said_before_anything_is_trained() {
     );
     let unknown = refused(&oracle);
     assert!(
-        unknown.contains("phantoms: nothing is known of any"),
+        unknown.contains("phantoms: no pair has final labels"),
         "{unknown}"
     );
     folder.write("phantoms/cases.jsonl", &known);
@@ -317,7 +317,7 @@ fn what_cannot_be_mended_is_said_before_anything_is_trained() {
     );
     let none = refused(&oracle);
     assert!(
-        none.contains("no stage learns from a file of evaluations"),
+        none.contains("no stage has a file of evaluations"),
         "{none}"
     );
 }

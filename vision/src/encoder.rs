@@ -1,10 +1,10 @@
-//! What a comparison of vision encoders asks of each of them.
+//! Interface of vision encoders in a comparison.
 
 use candle::{Result, Tensor};
 
 use crate::tower::VisionTower;
 
-/// Images in, features out, whatever the encoder is inside.
+/// Maps images to features.
 pub trait Encoder: Send + Sync {
     /// The features of images.
     ///

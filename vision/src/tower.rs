@@ -1,4 +1,4 @@
-//! The vision tower: a vision transformer and the choice of which of its states are the features.
+//! Vision tower: a vision transformer and the selection of its features.
 
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
@@ -6,7 +6,7 @@ use candle_nn::VarBuilder;
 use crate::config::{SelectFeature, Selection, VisionConfig};
 use crate::vit::Vit;
 
-/// Images in, patch features out.
+/// Maps images to patch features.
 #[derive(Clone, Debug)]
 pub struct VisionTower {
     vit: Vit,
@@ -17,7 +17,7 @@ pub struct VisionTower {
 
 impl VisionTower {
     /// Loads the encoder under `vb` (see [`Vit::load`]). A selection of a layer that does not exist is an
-    /// error that names it.
+    /// error.
     pub fn load(vb: &VarBuilder, config: &VisionConfig, selection: Selection) -> Result<Self> {
         let state = selection
             .state(config.num_hidden_layers)
@@ -26,7 +26,7 @@ impl VisionTower {
         if selection.post_norm && !vit.has_post_norm() {
             candle::bail!(
                 "vision selection: `post_norm` of an encoder without a norm after its last block\n\
-                 hint: leave it out"
+                 hint: remove `post_norm`"
             );
         }
         Ok(Self {
@@ -72,12 +72,12 @@ impl VisionTower {
         &self.config
     }
 
-    /// Which state and tokens are the features.
+    /// Returns the selection of state and tokens.
     pub fn selection(&self) -> Selection {
         self.selection
     }
 
-    /// The encoder itself, for whom every state matters.
+    /// Returns the encoder, for access to every hidden state.
     pub fn vit(&self) -> &Vit {
         &self.vit
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_does_not_exist_is_an_error() {
+    fn missing_layer_is_an_error() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
         let selection = Selection {

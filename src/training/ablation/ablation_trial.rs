@@ -1,4 +1,4 @@
-//! Trains and measures every variant with every seed. What is finished is not done again.
+//! Trains and measures every variant with every seed. Finished trials are not repeated.
 
 use crate::training::ablation::ablation_config::AblationConfig;
 use std::path::Path;
@@ -22,30 +22,30 @@ use crate::training::measurement;
 use crate::training::measurement::{MeasurementConfig, MeasurementReport};
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
-/// The file of a run's figures.
+/// The file with the results of a trial.
 const MEASURED: &str = "measured.json";
 
-/// Which figures a measure has: one of earlier ones is made again.
+/// Version of the result format. Results of an earlier version are measured again.
 const FIGURES: u32 = 2;
 
-/// What came of one training.
+/// Result of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AblationResult {
     /// The seed.
     pub seed: u64,
-    /// The hash of what was trained and of what it was measured on.
+    /// Hash of the training configuration and the test sets.
     #[serde(default)]
     pub of: Option<Digest>,
-    /// How long it took; absent where it was interrupted.
+    /// Duration of the training; absent if it was interrupted.
     pub seconds: Option<f64>,
-    /// Shares by name.
+    /// Proportions by name.
     pub figures: Vec<(String, f64)>,
 }
 
-/// Trains and measures what is not yet in the folder. `None` when the person asked to stop.
+/// Trains and measures all variants without a result in the folder. Returns `None` if the user interrupts it.
 ///
 /// # Errors
-/// Where a training or a measure fails.
+/// If a training or a measurement fails.
 pub fn run(
     rows: AblationStudy,
     (base, start): (&TrainConfig, Option<&InitialModel>),
@@ -100,7 +100,7 @@ impl AblationTrial<'_> {
         if let Some(before) = before.as_ref().filter(|before| before.of == of) {
             return Ok(Some(before.clone()));
         }
-        let (anew, begun) = (!self.folder.exists(), Instant::now());
+        let (is_new, start_time) = (!self.folder.exists(), Instant::now());
         let paths = TrainPaths {
             out: self.folder.to_owned(),
             data: self.budget.data.clone(),
@@ -111,34 +111,35 @@ impl AblationTrial<'_> {
         if !train(&config, self.start, &paths, self.live)? {
             return Ok(None);
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = start_time.elapsed().as_secs_f64();
         let report = self.measure()?;
         if report.is_empty() {
             bail!(
-                "its panel gave not one verdict, so that there is nothing to compare\n\
-                 hint: the reason stands above; cases must fit into the context of the panel"
+                "the trained panel returned no verdict, so there is nothing to compare\n\
+                 hint: see the reason above; cases must fit into the panel's context"
             );
         }
         let measured = AblationResult {
             seed,
             of,
-            // Where only the cases are others, nothing was trained again.
-            seconds: (anew && !config.stages.is_empty())
+            // If only the test sets changed, nothing was trained again.
+            seconds: (is_new && !config.stages.is_empty())
                 .then_some(seconds)
                 .or(before.and_then(|before| before.seconds)),
             figures: figures(&report),
         };
-        let text = serde_json::to_vec_pretty(&measured).context("cannot write a measure")?;
+        let text =
+            serde_json::to_vec_pretty(&measured).context("cannot write the trial's results")?;
         atomic_file::write(&path, &text)?;
-        let took = duration(begun.elapsed().as_secs_f64());
+        let took = duration(start_time.elapsed().as_secs_f64());
         self.live.note(&format!(
             "{name}, seed {seed}: trained and measured in {took}"
         ));
         Ok(Some(measured))
     }
 
-    /// What must be the same for a measure to be this trial's. That a training is of its configuration and its data is
-    /// found out by its folder.
+    /// Hash of the configuration and the test sets. A stored result with another hash is measured again. The folder
+    /// itself checks that its training used the same configuration and data.
     fn identity(&self, config: &TrainConfig) -> Result<Digest> {
         let MeasurementConfig {
             phantoms,
@@ -147,7 +148,7 @@ impl AblationTrial<'_> {
             limit,
             blinded: _,
         } = &self.budget.plan;
-        let text = toml::to_string(config).context("cannot write the configuration")?;
+        let text = toml::to_string(config).context("cannot write the training configuration")?;
         let plan = format!("{FIGURES} {phantoms} {seed} {data:?} {limit}\n");
         Ok(Digest::of((plan + &text).as_bytes()))
     }
@@ -164,21 +165,21 @@ impl AblationTrial<'_> {
     }
 }
 
-/// The measure of an earlier run, if there is one.
+/// Reads the result of an earlier run, if there is one.
 fn read(path: &Path) -> Result<Option<AblationResult>> {
     let Ok(text) = std::fs::read(path) else {
         return Ok(None);
     };
     let read = serde_json::from_slice(&text).with_context(|| {
         format!(
-            "{}: not a measure\nhint: delete it, and it is made again",
+            "{}: malformed trial results\nhint: delete the file to measure again",
             path.display()
         )
     })?;
     Ok(Some(read))
 }
 
-/// The shares that tables show, set by set.
+/// Returns the proportions that tables show, by test set.
 fn figures(report: &MeasurementReport) -> Vec<(String, f64)> {
     let mut all = Vec::new();
     for figures in &report.figures {

@@ -1,5 +1,5 @@
-//! The tables of the papers: a training, changed in one thing after another, with several seeds
-//! (ACE-M³ §4.4, `HDCEval` §4.4).
+//! Ablation studies: the same training with one setting changed, over several seeds (ACE-M³ §4.4,
+//! `HDCEval` §4.4).
 
 mod ablation_config;
 mod ablation_table;

@@ -1,4 +1,4 @@
-//! The configurations of a table: one, changed in one thing after another.
+//! Variants of an ablation study: a base configuration and copies with one setting changed.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -8,36 +8,36 @@ use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::training::Negative;
 use crate::training::{StageConfig, StageKind, TrainConfig};
 
-/// What the rows of a table are.
+/// The variants that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum AblationStudy {
-    /// All of it; without reward tokens; without preference data; without frozen layers
+    /// Full training; without reward tokens; without preference data; without frozen layers
     Ablation,
     /// Every number of frozen layers
     Frozen,
-    /// Every way to make an evaluation worse, alone and all together
+    /// Every type of rejected evaluation alone, and all together
     Negatives,
     /// With and without preference data
     Bias,
 }
 
-/// A row: a configuration and what is particular about it.
+/// A named configuration of the study.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What is particular, as the table says it.
+    /// The changed setting, as tables name it.
     pub name: String,
-    /// The name of its folder.
+    /// Folder name.
     pub folder: String,
     /// The configuration.
     pub config: TrainConfig,
 }
 
 impl AblationStudy {
-    /// The variants of a configuration, the first being what the others are compared with.
+    /// Returns the variants of a configuration. The first is the baseline.
     ///
     /// # Errors
-    /// Where no stage of the configuration learns preferences.
+    /// If the configuration has no preference stage.
     pub fn variants(self, base: &TrainConfig) -> Result<Vec<Variant>> {
         if !base
             .stages
@@ -45,7 +45,7 @@ impl AblationStudy {
             .any(|stage| stage.kind.learns_preferences())
         {
             bail!(
-                "no stage learns preferences, and a table says what they are worth\n\
+                "the configuration has no preference stage, expected at least one to vary\n\
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
             );
         }
@@ -53,8 +53,8 @@ impl AblationStudy {
             |stage: &StageConfig| stage.preferences.as_ref().is_some_and(|p| p.file.is_some());
         if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
             bail!(
-                "a stage learns pairs of a file, which are worse in the way they are and have reward tokens or not\n\
-                 hint: leave `file` out of [stages.preferences], or ask for --study frozen or bias"
+                "[stages.preferences] `file` fixes the rejected evaluations and reward tokens, so they cannot be varied\n\
+                 hint: remove `file` from [stages.preferences], or pass --study frozen or bias"
             );
         }
         let rows: Vec<(String, TrainConfig)> = match self {
@@ -93,7 +93,7 @@ impl AblationStudy {
     }
 }
 
-/// The configuration with its stages of preferences changed.
+/// Returns the configuration with `change` applied to every preference stage.
 fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
     let mut config = base.clone();
     let stages = config.stages.iter_mut();
@@ -103,6 +103,7 @@ fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig
     config
 }
 
+/// Returns the configuration without preference stages.
 fn without(base: &TrainConfig) -> TrainConfig {
     let mut config = base.clone();
     config
@@ -111,9 +112,11 @@ fn without(base: &TrainConfig) -> TrainConfig {
     config
 }
 
-/// Below the trained layers nothing moves either; where no layer is frozen, what is before them stays as
-/// it is, so that rows differ in the layers alone. In layers above the trunk members differ: they cannot be computed
-/// for all at once, and each member has a stage of its own.
+/// Returns the configuration with the lowest `layers` layers frozen.
+///
+/// Everything below the trained layers is frozen too, even with no frozen layer, so variants differ only in
+/// the layers. Members differ in the layers above the trunk, which cannot be computed for all at once: if those are
+/// frozen, each member gets its own stage.
 fn frozen(base: &TrainConfig, layers: usize) -> TrainConfig {
     let mut config = changed(base, |stage| stage.frozen_layers = Some(layers));
     if layers > config.trunk_layers {
@@ -123,7 +126,7 @@ fn frozen(base: &TrainConfig, layers: usize) -> TrainConfig {
     config
 }
 
-/// A stage of preferences as one for each member; any other as it is.
+/// Splits a preference stage into one per member. Returns other stages unchanged.
 fn alone(stage: StageConfig) -> Vec<StageConfig> {
     if !stage.kind.learns_preferences() || !stage.is_per_member() {
         return vec![stage];
@@ -140,7 +143,8 @@ fn alone(stage: StageConfig) -> Vec<StageConfig> {
     stages.collect()
 }
 
-/// With these ways; members that none of them concerns stay as they are. `None` where nobody would learn.
+/// Returns the configuration with these types of rejected evaluations. Members that none of them concerns are not
+/// trained; `None` if no member would be trained.
 fn negatives(base: &TrainConfig, ways: &[Negative]) -> Option<TrainConfig> {
     let mut config = base.clone();
     for stage in config
@@ -174,7 +178,7 @@ mod tests {
         TrainConfig::read(mini.as_ref()).unwrap()
     }
 
-    /// What a variant's stage of preferences is, if it has one.
+    /// The preference stage of a variant, if it has one.
     fn stage(variant: &Variant) -> Option<&StageConfig> {
         variant
             .config
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_differs_from_the_first_in_one_thing() {
+    fn every_variant_changes_one_setting() {
         let base = base();
         let rows = AblationStudy::Ablation.variants(&base).unwrap();
         let names: Vec<&str> = rows.iter().map(|r| r.folder.as_str()).collect();
@@ -231,7 +235,7 @@ mod tests {
             let named = |v| stage(v).unwrap().members.join(" ");
             rows.iter().map(named).collect()
         };
-        // Only medical knowledge says what the image shows.
+        // Only medical knowledge describes the image.
         assert_eq!(members(&base), ["", "", "", "", "medical_knowledge"]);
         let conclusion = changed(&base, |stage| stage.members = vec!["conclusion".to_owned()]);
         assert_eq!(members(&conclusion), ["conclusion"; 4]);
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn without_preferences_there_is_no_table() {
+    fn configuration_without_preferences_is_rejected() {
         let error = AblationStudy::Bias
             .variants(&without(&base()))
             .unwrap_err()

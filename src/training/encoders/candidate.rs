@@ -1,4 +1,4 @@
-//! An encoder that takes part in a comparison.
+//! Encoders of a comparison.
 
 use std::path::Path;
 
@@ -16,35 +16,37 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::checkpoints::store::weight_files::weights_of;
 
-/// Where a vision tower lies in a member's weights, and in a training's.
+/// Prefix of the vision tower in the weights of a member and of a training.
 pub(super) const TOWER: &str = "model.vision_tower.";
 
-/// A vision encoder with its weights and its own preprocessing.
+/// Vision encoder with its weights and preprocessing.
 pub struct Candidate {
-    /// The name in tables: as it was asked for.
+    /// Name in tables, as given by the user.
     pub name: String,
-    /// The sizes of the encoder.
+    /// Configuration of the encoder.
     pub config: VisionConfig,
-    /// Which of its states and tokens are features.
+    /// Hidden state and tokens that are the features.
     pub selection: Selection,
-    /// How images are prepared for it.
+    /// Preprocessing of images.
     pub processor: ImageProcessor,
-    /// Its weights, under the names of a panel's member.
+    /// Weights, named as in a panel's member.
     pub weights: Parameters,
-    /// Where on the hub it was taken from.
+    /// Hub repository and commit, if it was downloaded.
     pub hub: Option<HubStamp>,
 }
 
 impl Candidate {
-    /// The encoder that a name means: `embedded`, `random` or `random:SEED` (the embedded one's sizes
-    /// with weights that were never trained), the folder of a panel, that of a published encoder
-    /// (`config.json` or `open_clip_config.json`, and its weights), or the id of either on the hub,
-    /// from where it is downloaded. `quiet` takes the bar of the download away.
+    /// Opens an encoder by name.
+    ///
+    /// A name is `embedded`, `random` or `random:SEED` (the architecture of the embedded encoder with untrained
+    /// weights), the folder of a panel, the folder of a published encoder (`config.json` or
+    /// `open_clip_config.json`, and the weights), or the hub id of a panel or encoder, which is downloaded.
+    /// `quiet` hides the progress bar of the download.
     pub fn open(name: &str, flags: &HubFlags, quiet: bool) -> Result<Self> {
         if let Some(seed) = name.strip_prefix("random:") {
             let seed = seed.parse().with_context(|| {
                 format!(
-                    "encoder {name}: `{seed}` is not a seed\nhint: a whole number, as in random:7"
+                    "encoder {name}: `{seed}` is not a seed\nhint: pass a whole number, for example random:7"
                 )
             })?;
             return Self::random(name, seed);
@@ -55,7 +57,7 @@ impl Candidate {
             _ => {}
         }
         let found = hub::snapshot_unless_path(name, &FileFilter::Encoder, *flags, quiet);
-        let found = found.with_context(|| format!("encoder {name}: cannot be had"))?;
+        let found = found.with_context(|| format!("encoder {name}: download failed"))?;
         match found {
             Some(snapshot) => Ok(Self {
                 hub: Some(snapshot.stamp),
@@ -78,9 +80,9 @@ impl Candidate {
         }
         if !folder.exists() {
             bail!(
-                "encoder {name}: there is no such folder, and it is no encoder's name or hub id \
+                "encoder {name}: no such folder, expected a folder, embedded, random[:SEED] or a hub id \
                  (owner/name[@revision])\n\
-                 hint: embedded and random:SEED need no files"
+                 hint: check the path; embedded and random:SEED need no files"
             );
         }
         let files = PanelFiles::find("encoder", &folder.display().to_string());
@@ -90,7 +92,7 @@ impl Candidate {
     fn of_panel(name: &str, files: &PanelFiles) -> Result<Self> {
         let text = files.read(PANEL_FILE)?;
         let spec = std::str::from_utf8(&text)
-            .context("it is not UTF-8")
+            .context("the file is not UTF-8")
             .and_then(PanelSpec::parse)
             .with_context(|| files.describe(PANEL_FILE))?;
         let mut tensors: Vec<(String, Tensor)> = Vec::new();
@@ -116,7 +118,7 @@ impl Candidate {
         })
     }
 
-    /// A published encoder as its repository holds it.
+    /// Opens a published encoder from the files of its repository.
     fn of_folder(name: &str, folder: &Path) -> Result<Self> {
         let read = |file: &str| json(&folder.join(file));
         let (config, open_clip_config) = (read("config.json")?, read("open_clip_config.json")?);
@@ -135,8 +137,8 @@ impl Candidate {
         let path = path.into_iter().find(|path| path.is_file());
         let path = path.with_context(|| {
             format!(
-                "{}: none of its weights is here, expected {}\n\
-                 hint: download one of them into the folder",
+                "{}: no weights, expected {}\n\
+                 hint: download one of these files into the folder",
                 folder.display(),
                 known.join(" or ")
             )
@@ -161,7 +163,7 @@ impl Candidate {
         })
     }
 
-    /// The tower, frozen.
+    /// Returns the vision tower with frozen weights.
     pub(super) fn tower(&self) -> Result<VisionTower> {
         let frozen = self.weights.freeze(&[String::new()]);
         let vb = frozen.builder();
@@ -170,14 +172,14 @@ impl Candidate {
             .with_context(|| format!("encoder {}", self.name))
     }
 
-    /// How many numbers its weights are.
+    /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         let weights = self.weights.all();
         weights.iter().map(|(_, v)| v.elem_count() as u64).sum()
     }
 }
 
-/// The JSON of a file, where there is one.
+/// Reads a JSON file; `None` if it does not exist.
 fn json(path: &Path) -> Result<Option<Value>> {
     match std::fs::read(path) {
         Ok(bytes) => {
@@ -194,14 +196,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_mean_encoders() {
+    fn names_select_encoders() {
         let open = |name| Candidate::open(name, &HubFlags::default(), true);
         let embedded = open("embedded").unwrap();
         let random = open("random:3").unwrap();
         assert_eq!(embedded.config, random.config);
         random.tower().unwrap();
         embedded.tower().unwrap();
-        // A tower that was drawn has the weights that were asked for; a file may hold more.
+        // A random tower has only the weights that loading requests; a file may contain more.
         assert!(random.parameters() > 0 && random.parameters() <= embedded.parameters());
         for (name, fault) in [
             ("random:x", "`x` is not a seed"),

@@ -1,5 +1,5 @@
-//! A linear classifier on frozen features: multinomial logistic regression with a little weight
-//! decay, by full-batch steps. Deterministic: it starts at zero.
+//! Linear classifier on frozen features: multinomial logistic regression with weight decay,
+//! trained with full-batch steps. Deterministic, because weights start at zero.
 
 use acem3_experts::train::{AdamW, AdamWConfig, Hits, Loss, Schedule, Trainer};
 use anyhow::Result;
@@ -8,9 +8,9 @@ use candle::{DType, Device, Tensor, Var};
 const STEPS: u64 = 200;
 const RATE: f64 = 0.05;
 
-/// The classes that a classifier fitted on the known rows of `train` gives to the rows of `test`.
+/// Fits a classifier with `n` classes on the labelled rows of `train` and predicts the classes of `test`.
 ///
-/// `classes`: the class of each row of `train`, where it is known.
+/// `classes` contains the class of each row of `train`, or `None` if it is unlabelled.
 pub(super) fn classify(
     train: &[Vec<f32>],
     classes: &[Option<usize>],
@@ -70,8 +70,10 @@ pub(super) fn classify(
     Ok(best.into_iter().map(|class| class as usize).collect())
 }
 
+/// Stacks rows into a matrix.
+///
 /// # Shapes
-/// `n` rows to `(n, c)`.
+/// `n` rows of length `c` → (n, c).
 fn matrix(rows: &[&Vec<f32>]) -> candle::Result<Tensor> {
     let width = rows.first().map_or(0, |row| row.len());
     let values: Vec<f32> = rows.iter().flat_map(|row| row.iter().copied()).collect();
@@ -83,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn separable_classes_are_told_apart() {
+    fn separable_classes_are_classified() {
         let row = |i: usize| vec![(i % 3) as f32 - 1.0, (i % 5) as f32 * 0.1];
         let train: Vec<Vec<f32>> = (0..30).map(row).collect();
         let mut classes: Vec<Option<usize>> = (0..30).map(|i| Some(i % 3)).collect();

@@ -1,4 +1,4 @@
-//! Features of images by a frozen encoder, and how fast they came.
+//! Pooled image features of a frozen encoder, with the encoding time.
 
 use std::time::Instant;
 
@@ -8,19 +8,19 @@ use candle::Tensor;
 
 use super::candidate::Candidate;
 
-/// Images encoded at once.
+/// Images per batch.
 const BATCH: usize = 16;
 
 /// Pooled features of some images.
 pub(super) struct Features {
-    /// One row for each image: the mean of its tokens, then the class token where it is among them.
+    /// One row per image: the mean of its tokens, then the class token, if selected.
     pub(super) rows: Vec<Vec<f32>>,
     /// Seconds spent in the encoder.
     pub(super) seconds: f64,
 }
 
-/// Encodes images. The mean of the patches is what every encoder has; a class token is kept beside
-/// it.
+/// Encodes images. Every encoder yields the mean of its tokens; a selected class token is
+/// appended.
 pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Result<Features> {
     let tower = candidate.tower()?;
     let class_token = candidate.config.form.class_token
@@ -47,14 +47,14 @@ pub(super) fn features(candidate: &Candidate, images: &[&DecodedImage]) -> Resul
     Ok(Features { rows, seconds })
 }
 
-/// Brings every column to mean 0 and deviation 1, as the first rows have them.
+/// Standardises every column with the mean and standard deviation of `train`.
 pub(super) fn standardise(train: &mut [Vec<f32>], test: &mut [Vec<f32>]) {
     let n = train.len().max(1) as f32;
     let columns = train.first().map_or(0, Vec::len);
     for column in 0..columns {
         let mean = train.iter().map(|row| row[column]).sum::<f32>() / n;
-        let spread = train.iter().map(|row| (row[column] - mean).powi(2));
-        let deviation = (spread.sum::<f32>() / n).sqrt().max(1e-6);
+        let squares = train.iter().map(|row| (row[column] - mean).powi(2));
+        let deviation = (squares.sum::<f32>() / n).sqrt().max(1e-6);
         for row in train.iter_mut().chain(test.iter_mut()) {
             if let Some(value) = row.get_mut(column) {
                 *value = (*value - mean) / deviation;
@@ -69,7 +69,7 @@ mod tests {
     use crate::checkpoints::hub::HubFlags;
 
     #[test]
-    fn columns_are_scaled_by_the_first_rows() {
+    fn columns_are_standardised_by_training_rows() {
         let mut train = vec![vec![1.0, 5.0], vec![3.0, 5.0]];
         let mut test = vec![vec![4.0, 5.0]];
         standardise(&mut train, &mut test);

@@ -1,5 +1,5 @@
-//! Images with labels to be read off their features: the attributes of phantoms, or what a data set
-//! says of its images.
+//! Images with class labels for linear probes: attributes of phantoms, or fields and closed questions of
+//! a data set.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use crate::data::dataset_rows::{DatasetItem, DatasetSplit, load_real};
 use crate::data::images::ImageReader;
 use crate::data::phantoms::{Attributes, draw, scene};
 
-/// A closed question is a label when it is asked about so many images.
+/// Minimum number of times that a closed question must occur to become a label.
 const ASKED: usize = 25;
-/// Closed questions that become labels, the most frequent first.
+/// Maximum number of closed questions that become labels, the most frequent first.
 const QUESTIONS: usize = 8;
-/// Added to the seed of the images that are learned from.
+/// Seed offset of the training images.
 const LEARNED: u64 = 0x001a_be15;
 
-/// An image and the class of each label, where it is known.
+/// An image with its class for each label.
 pub(super) struct LabelledImage {
-    /// The image's name.
+    /// Name of the image.
     pub(super) name: String,
-    /// Its pixels.
+    /// Pixels.
     pub(super) image: DecodedImage,
-    /// One entry for each label.
+    /// One entry per label; `None` if unknown.
     pub(super) classes: Vec<Option<usize>>,
 }
 
-/// Labelled images to learn from and to be tested on.
+/// Labelled images, split into training and test images.
 pub(super) struct LabelledImageSet {
-    /// What the set is called.
+    /// Name of the set.
     pub(super) name: String,
-    /// The labels and their numbers of classes.
+    /// Labels with their numbers of classes.
     pub(super) labels: Vec<(String, usize)>,
-    /// Images to fit a classifier on.
+    /// Training images.
     pub(super) train: Vec<LabelledImage>,
-    /// Other images.
+    /// Test images.
     pub(super) test: Vec<LabelledImage>,
 }
 
-/// Phantoms with their five attributes.
+/// Generates phantoms, labelled with their five attributes.
 pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImageSet> {
     let names = ["kind", "count", "side", "size", "tone"];
     let image = |seed: u64, index: u64| {
@@ -50,7 +50,7 @@ pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImage
         let image = DecodedImage::from_rgb(w, h, drawn.into_raw());
         Ok(LabelledImage {
             name: index.to_string(),
-            image: image.context("a phantom without pixels")?,
+            image: image.context("the phantom image has no pixels")?,
             classes: scene.attributes().classes().map(Some).to_vec(),
         })
     };
@@ -64,12 +64,12 @@ pub(super) fn phantoms(train: u64, test: u64, seed: u64) -> Result<LabelledImage
     })
 }
 
-/// SLAKE's images: modality, organ, and closed questions that are often asked; learned from its train
-/// part, tested on its validation part.
+/// Loads SLAKE's training and validation images, labelled with modality, organ and the answers to
+/// frequent closed questions.
 pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
     let train = load_real(data, DatasetSplit::SlakeTrain)?;
     let test = load_real(data, DatasetSplit::SlakeValidate)?;
-    let tables = tables(&train);
+    let tables = label_specs(&train);
     let mut files = ImageReader::new(PathBuf::new(), Limits::default());
     let mut images = |items: &[DatasetItem]| -> Result<Vec<LabelledImage>> {
         let mut by_image: BTreeMap<&str, Vec<&DatasetItem>> = BTreeMap::new();
@@ -102,7 +102,7 @@ pub(super) fn slake(data: &Path) -> Result<LabelledImageSet> {
     })
 }
 
-/// A label: where its value stands, and its classes.
+/// A label: the field with its value, and its classes.
 struct LabelSpec {
     name: String,
     of: FieldFn,
@@ -111,7 +111,7 @@ struct LabelSpec {
 }
 
 impl LabelSpec {
-    /// The class of an image by its rows; unknown where they disagree with none of the classes.
+    /// Returns the class of an image from its rows; `None` if the rows have no value or an unknown one.
     fn class(&self, items: &[&DatasetItem]) -> Option<usize> {
         let asked = |item: &&&DatasetItem| {
             self.question
@@ -127,10 +127,11 @@ impl LabelSpec {
     }
 }
 
-/// Where a value stands in a row.
+/// Reads the value of a label from a row.
 type FieldFn = fn(&DatasetItem) -> Option<&str>;
 
-fn tables(items: &[DatasetItem]) -> Vec<LabelSpec> {
+/// Finds the labels of a data set that have at least two classes.
+fn label_specs(items: &[DatasetItem]) -> Vec<LabelSpec> {
     let named: [(&str, FieldFn); 2] = [
         ("modality", |item| item.modality.as_deref()),
         ("organ", |item| item.organ.as_deref()),
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phantoms_are_labelled_by_their_scenes() {
+    fn phantoms_have_attribute_labels() {
         let set = phantoms(3, 2, 5).unwrap();
         assert_eq!((set.train.len(), set.test.len()), (3, 2));
         let expected = scene(5, 1).attributes().classes().map(Some);
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slake_says_of_its_images() {
+    fn slake_labels_are_fields_and_frequent_questions() {
         let item = |image: usize, question: &str, answer: &str| DatasetItem {
             image: crate::data::cases::ImageSource::File(format!("{image}.jpg").into()),
             image_key: image.to_string(),
@@ -202,7 +203,7 @@ mod tests {
         let ask = |i| item(i, "Is it healthy?", if i % 3 == 0 { "Yes" } else { "no" });
         let mut items: Vec<DatasetItem> = (0..ASKED).map(ask).collect();
         items.push(item(0, "Is this seldom asked?", "yes"));
-        let tables = tables(&items);
+        let tables = label_specs(&items);
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["modality", "is it healthy?"]);
         assert_eq!(tables[0].class(&[&items[1]]), Some(1));

@@ -1,4 +1,4 @@
-//! The cheap comparison: what can be read off an encoder's features by a line.
+//! Compares encoders by linear probes on their frozen features and by retrieval.
 
 use anyhow::Result;
 
@@ -12,8 +12,8 @@ use crate::training::encoders::encoder_comparison::{
 use crate::training::encoders::labelled_images;
 use crate::training::encoders::labelled_images::{LabelledImage, LabelledImageSet};
 
-/// Compares encoders by linear probes on each label and by retrieval: whether the nearest image that
-/// was learned from has the same label.
+/// Compares encoders by linear probes on each label and by retrieval: whether the nearest training
+/// image has the same label.
 pub fn compare(
     encoders: &[Candidate],
     set: &EncoderTestConfig,
@@ -25,13 +25,13 @@ pub fn compare(
     };
     let mut rows = Vec::new();
     for encoder in encoders {
-        say(&format!("{}: probing", encoder.name));
+        say(&format!("{}: fitting linear probes", encoder.name));
         rows.push(crate::training::encoders::peak_memory::watched(|| {
             row(encoder, &labelled)
         })?);
     }
     let budget = format!(
-        "a linear classifier for each label on {} images, tested on {} others",
+        "one linear probe per label, fitted on {} images, tested on {} other images",
         labelled.train.len(),
         labelled.test.len()
     );
@@ -65,23 +65,23 @@ fn row(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
     for (label, (name, classes)) in set.labels.iter().enumerate() {
         let known: Vec<Option<usize>> = set.train.iter().map(|i| i.classes[label]).collect();
         let found = classify(&train, &known, *classes, &test)?;
-        let right = |told: &dyn Fn(usize) -> Option<usize>| -> MeasuredValues {
+        let correct = |predicted: &dyn Fn(usize) -> Option<usize>| -> MeasuredValues {
             let tested = set.test.iter().enumerate();
             tested
                 .filter_map(|(i, image)| {
-                    let right = image.classes[label]? == told(i)?;
-                    Some((image.name.clone(), f64::from(u8::from(right))))
+                    let correct = image.classes[label]? == predicted(i)?;
+                    Some((image.name.clone(), f64::from(u8::from(correct))))
                 })
                 .collect()
         };
-        each.push((name.clone(), right(&|i| found.get(i).copied())));
-        retrieved.extend(right(&|i| known.get(*nearest.get(i)?).copied().flatten()));
+        each.push((name.clone(), correct(&|i| found.get(i).copied())));
+        retrieved.extend(correct(&|i| known.get(*nearest.get(i)?).copied().flatten()));
     }
     let overall = each.iter().flat_map(|(_, values)| values.clone()).collect();
-    let mut values = vec![("labels told right".to_owned(), overall)];
+    let mut values = vec![("probe accuracy".to_owned(), overall)];
     let of_label = |(name, values)| (format!("  {name}"), values);
     values.extend(each.into_iter().map(of_label));
-    values.push(("label of the nearest image right".to_owned(), retrieved));
+    values.push(("nearest-neighbour accuracy".to_owned(), retrieved));
     Ok(EncoderRow {
         images_per_second: (train.len() + test.len()) as f64 / (seconds + more).max(1e-9),
         parameters: encoder.parameters(),
@@ -90,7 +90,7 @@ fn row(encoder: &Candidate, set: &LabelledImageSet) -> Result<EncoderRow> {
     })
 }
 
-/// For each row of `test` the row of `train` with the largest cosine.
+/// Returns, for each row of `test`, the index of the row of `train` with the largest cosine similarity.
 fn nearest(train: &[Vec<f32>], test: &[Vec<f32>]) -> Vec<usize> {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
     let norms: Vec<f32> = train.iter().map(|r| dot(r, r).sqrt().max(1e-9)).collect();
@@ -108,14 +108,14 @@ mod tests {
     use crate::checkpoints::hub::HubFlags;
 
     #[test]
-    fn the_nearest_has_the_largest_cosine() {
+    fn nearest_row_has_largest_cosine() {
         let train = vec![vec![1.0, 0.0], vec![5.0, 5.0], vec![-1.0, 0.0]];
         let test = vec![vec![0.9, 0.1], vec![0.1, 0.1], vec![-3.0, 1.0]];
         assert_eq!(nearest(&train, &test), [0, 1, 2]);
     }
 
     #[test]
-    fn rows_name_every_label() {
+    fn comparison_lists_every_label() {
         let encoders = ["embedded", "random"]
             .map(|name| Candidate::open(name, &HubFlags::default(), true).unwrap());
         let set = EncoderTestConfig {
@@ -131,7 +131,7 @@ mod tests {
             .iter()
             .map(|f| f.name.trim())
             .collect();
-        assert_eq!(names[..3], ["labels told right", "kind", "count"]);
+        assert_eq!(names[..3], ["probe accuracy", "kind", "count"]);
         assert_eq!(names.len(), 7);
         assert!(found.rows.iter().all(|r| r.images_per_second > 0.0));
         assert_eq!(found.rows[1].figures[0].share.unwrap().n, 30);

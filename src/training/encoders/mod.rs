@@ -1,9 +1,8 @@
-//! Comparing vision encoders: what can be read off their features, and what a panel that looks
-//! through them is worth, each with the same budget.
+//! Comparison of vision encoders with equal training budgets.
 //!
-//! Two measures: a cheap one, [`probe`], fits a linear classifier on frozen features; the other,
-//! [`judged`], trains a projector for each encoder under the embedded panel's decoder and judges held-out
-//! cases. Rows are compared with the first one, pair by pair.
+//! There are two measures. The cheap one, [`linear_probe`], fits linear classifiers on frozen features. The
+//! other, [`panel_comparison`], trains a projector for each encoder under the embedded panel's decoder and judges
+//! held-out cases. The first encoder is the baseline; comparisons are paired.
 
 pub mod candidate;
 mod classifier;
@@ -21,15 +20,15 @@ pub use candidate::Candidate;
 
 use std::path::PathBuf;
 
-/// What encoders are compared on.
+/// Data of an encoder comparison.
 #[derive(Clone, Debug)]
 pub struct EncoderTestConfig {
-    /// The folder of public data sets; phantoms where absent.
+    /// The folder of public data sets; phantoms if absent.
     pub data: Option<PathBuf>,
-    /// Phantoms to learn from; a data set has its own number.
+    /// Number of training phantoms. A data set uses its whole training split.
     pub train: u64,
-    /// Held-out phantoms, or questions of a data set.
+    /// Number of held-out phantoms, or questions of a data set.
     pub test: u64,
-    /// The seed of the held-out part.
+    /// Seed of the held-out part.
     pub seed: u64,
 }

@@ -1,5 +1,5 @@
-//! The full comparison: for each encoder a projector, trained under the same frozen decoder with the
-//! same budget, and a panel that looks through both and judges held-out cases.
+//! Compares encoders by panels: trains a projector for each encoder under the same frozen decoder with
+//! the same budget, and judges held-out cases with the resulting panel.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -34,25 +34,25 @@ use crate::training::{
 };
 
 const PROJECTOR: &str = "model.mm_projector.";
-/// The file of what a panel looks through.
+/// The file with the vision tower and the projector of a panel.
 const EYES: &str = "eyes.safetensors";
-/// Images whose encoding is timed.
+/// Number of images whose encoding is timed.
 const TIMED: usize = 64;
-/// The member through whose texts the projector learns: the one that must look.
+/// The member that trains the projector: its evaluations depend on the image.
 const MEMBER: usize = 1;
 
-/// What each encoder gets.
+/// Training budget of a projector.
 #[derive(Clone, Debug)]
 pub struct ProjectorBudget {
-    /// Optimisation steps of the projector.
+    /// Optimizer steps.
     pub steps: u64,
-    /// Sequences in a step.
+    /// Sequences per step.
     pub batch: usize,
-    /// Highest learning rate.
+    /// Peak learning rate.
     pub rate: f64,
 }
 
-/// Trains a projector for each encoder and judges the held-out part with it. Panels and metrics go
+/// Trains a projector for each encoder and judges the held-out part with it. Writes panels and metrics
 /// to folders under `out`.
 pub fn compare(
     encoders: &[Candidate],
@@ -68,24 +68,29 @@ pub fn compare(
     let base = BasePanel::embedded()?;
     let mut rows = Vec::new();
     for (i, encoder) in encoders.iter().enumerate() {
-        say(&format!("{}: training its projector", encoder.name));
+        say(&format!("{}: training a projector", encoder.name));
         let paths = TrainPaths {
             out: out.join(format!("encoder-{}", i + 1)),
             data: set.data.clone(),
             device: Device::Cpu,
         };
         let measure = || {
-            let panel = base.look_through(encoder, (budget, set.seed), &paths, live)?;
+            let panel = base.train_projector(encoder, (budget, set.seed), &paths, live)?;
             say(&format!("{}: judging {}", encoder.name, held_out.name));
             row(encoder, &panel, &held_out)
         };
         rows.push(peak_memory::watched(measure)?);
     }
-    let words = format!(
-        "a projector for each encoder, {} steps of {}, under the embedded panel's frozen decoder",
+    let budget_text = format!(
+        "one projector per encoder, {} steps with batch size {}, under the embedded panel's frozen decoder",
         budget.steps, budget.batch
     );
-    Ok(EncoderComparison::new("judge", words, held_out.name, rows))
+    Ok(EncoderComparison::new(
+        "judge",
+        budget_text,
+        held_out.name,
+        rows,
+    ))
 }
 
 fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
@@ -96,7 +101,7 @@ fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
     let mut aspects: [MeasuredValues; 3] = Default::default();
     for ((trial, known), verdict) in set.trials.iter().zip(&set.known).zip(&verdicts) {
         let right = |told: std::cmp::Ordering, known| f64::from(u8::from(told == known));
-        // A pair without a verdict is no right answer; rows must hold the same pairs.
+        // An unscored pair counts as wrong, because rows must contain the same pairs.
         let value = verdict.as_ref().map_or(0.0, |v| {
             let order = if set.exact {
                 v.order()
@@ -117,14 +122,15 @@ fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
         }
     }
     let name = if set.exact {
-        "final order right"
+        "order accuracy"
     } else {
         "reference preferred"
     };
     let mut values = vec![(name.to_owned(), overall)];
     let named = Aspect::ALL.into_iter().zip(aspects);
-    values
-        .extend(named.map(|(aspect, values)| (format!("  {} order right", aspect.name()), values)));
+    values.extend(
+        named.map(|(aspect, values)| (format!("  order accuracy, {}", aspect.name()), values)),
+    );
     let timed: Vec<_> = set.trials.iter().take(TIMED).collect();
     let images: Vec<_> = timed.iter().map(|t| &t.image.decoded).collect();
     let seconds = features(encoder, &images)?.seconds;
@@ -136,11 +142,11 @@ fn row(encoder: &Candidate, panel: &Path, set: &TestSet) -> Result<EncoderRow> {
     })
 }
 
-/// The panel whose decoder all encoders get.
+/// The panel whose decoder is used with all encoders.
 struct BasePanel {
     spec: PanelSpec,
     tokenizer: Vec<u8>,
-    /// Tensors by file, without what the panel looks through.
+    /// Tensors by file, without the vision tower and the projector.
     files: BTreeMap<String, HashMap<String, Tensor>>,
 }
 
@@ -163,15 +169,15 @@ impl BasePanel {
         })
     }
 
-    /// Trains a projector for an encoder and writes the panel that looks through both; its folder.
-    fn look_through(
+    /// Trains a projector for an encoder and writes a panel with both. Returns its folder.
+    fn train_projector(
         &self,
         encoder: &Candidate,
         (budget, seed): (&ProjectorBudget, u64),
         paths: &TrainPaths,
         live: &TrainingProgress,
     ) -> Result<PathBuf> {
-        // A random tower draws its weights when it is loaded.
+        // Loading a random tower initialises its weights.
         encoder.tower()?;
         let mut config = self.config(encoder, budget, seed);
         if paths.data.is_some() {

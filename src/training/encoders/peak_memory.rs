@@ -1,13 +1,12 @@
-//! The most memory the program held during a piece of work, where the system tells.
+//! Peak resident memory during a task (Linux only).
 
 use anyhow::Result;
 
 use crate::training::encoders::encoder_comparison::EncoderRow;
 
-/// Measures a row and notes the peak of the memory held meanwhile.
+/// Measures a row and records the peak memory meanwhile.
 pub(super) fn watched(measure: impl FnOnce() -> Result<EncoderRow>) -> Result<EncoderRow> {
-    // Where it is not forgotten, the peak is that of the whole run, and would be told wrongly for a
-    // later row.
+    // Without a reset, the peak is that of the whole run and would be wrong for later rows.
     let fresh = forget_peak();
     let row = measure()?;
     Ok(EncoderRow {
@@ -16,12 +15,12 @@ pub(super) fn watched(measure: impl FnOnce() -> Result<EncoderRow>) -> Result<En
     })
 }
 
-/// Forgets the peak so far; Linux does so when asked. Whether it did.
+/// Resets the recorded peak. Returns true on success, which only Linux supports.
 pub fn forget_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The peak of the resident memory in bytes.
+/// Returns the peak resident memory in bytes.
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

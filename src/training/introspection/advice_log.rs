@@ -1,4 +1,4 @@
-//! What was suggested so far, line by line: answers that were waited or paid for are asked for once.
+//! Log of suggestions (JSON Lines), so that no request to an adviser is repeated.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -13,26 +13,26 @@ use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::run::torn_line;
 use crate::support::terminal::exit::EngineFailure;
 
-/// What came of asking about a pair.
+/// Result of the requests about one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Advice {
-    /// The case.
+    /// Case id.
     pub(super) case: String,
-    /// The models.
+    /// Models of the two responses.
     pub(super) pair: [String; 2],
-    /// Who was asked.
+    /// Name of the adviser.
     pub(super) by: String,
-    /// How often was asked.
+    /// Number of requests.
     pub(super) attempts: u32,
-    /// Why nothing is learned from it; a person is to decide.
+    /// Reason why no suggestion was accepted; the pair needs manual review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<String>,
-    /// The suggested verdict, those presentations of it that agree with what people said.
+    /// The suggested verdict, restricted to the presentation orders that agree with the labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) accepted: Option<RecordedVerdict>,
 }
 
-/// The file of what was suggested.
+/// Append-only log of the suggestions of a round.
 pub(super) struct AdviceLog {
     path: PathBuf,
     file: File,
@@ -41,8 +41,8 @@ pub(super) struct AdviceLog {
 }
 
 impl AdviceLog {
-    /// Opens the file of a round, made if need be; a line that an earlier end of the program tore is dropped. What
-    /// others than `by` suggested earlier stays in it, and is not heeded.
+    /// Opens or creates the log of a round and truncates a torn line. Suggestions of other advisers than `by` stay
+    /// in the file and are ignored.
     pub(super) fn open(path: &Path, by: String) -> Result<Self> {
         let place = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
@@ -54,8 +54,8 @@ impl AdviceLog {
         for (number, line) in text.lines().enumerate() {
             let advice: Advice = serde_json::from_str(line).with_context(|| {
                 format!(
-                    "{} line {}: not a suggestion of an earlier run\n\
-                     hint: mend or delete the line; what it was about is asked again",
+                    "{} line {}: malformed suggestion\n\
+                     hint: correct or delete the line; a deleted suggestion is requested again",
                     path.display(),
                     number + 1
                 )
@@ -72,24 +72,24 @@ impl AdviceLog {
         })
     }
 
-    /// Who is asked.
+    /// Returns the name of the adviser.
     pub(super) fn by(&self) -> &str {
         &self.by
     }
 
-    /// What is known of a pair.
+    /// Returns the suggestion for a pair.
     pub(super) fn get(&self, name: &PairId) -> Option<&Advice> {
         self.known.get(name)
     }
 
-    /// Keeps what came of asking.
+    /// Appends the result for a pair.
     pub(super) fn put(&mut self, advice: Advice) -> Result<()> {
-        let mut line = serde_json::to_string(&advice).context("cannot write a suggestion")?;
+        let mut line = serde_json::to_string(&advice).context("cannot serialise a suggestion")?;
         line.push('\n');
         let written = self.file.write_all(line.as_bytes());
         written.with_context(|| {
             EngineFailure(format!(
-                "cannot write {}\nhint: make room; the same command resumes",
+                "cannot write {}\nhint: free disk space, then run the same command to resume",
                 self.path.display()
             ))
         })?;

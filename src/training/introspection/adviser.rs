@@ -1,4 +1,4 @@
-//! Where better evaluations come from: a second panel, a file of verdicts, or a model behind an endpoint.
+//! Source of better evaluations: a second panel, a file of verdicts, or a model behind an endpoint.
 
 use super::misjudged_pair::MisjudgedPair;
 use std::collections::{BTreeSet, HashMap};
@@ -13,26 +13,26 @@ use crate::judging::judge::{Judge, PairJob};
 use crate::judging::run::record_reader::records;
 use crate::support::digest::Digest;
 
-/// Who is asked.
+/// Source of suggested verdicts.
 pub enum Adviser {
-    /// Another judge, who is not told what people said.
+    /// Another judge. It does not see the labels.
     Judge(Box<dyn Judge>),
-    /// Verdicts that were given before, by whomever, by case and models.
+    /// Existing verdicts, by case and models.
     Recorded {
-        /// Whose verdicts they are, and which: the hashes in the records, and that of them all.
+        /// The judges in the records and a hash of all verdicts.
         by: String,
         /// The verdicts.
         verdicts: HashMap<PairId, RecordedVerdict>,
     },
-    /// A model that is told what people said when its first evaluation contradicts them.
+    /// A model behind an endpoint. If its first evaluation contradicts the labels, the next request includes them.
     Endpoint(Box<Endpoint>),
 }
 
 impl Adviser {
-    /// The verdicts of a file of records, or of the folder of a run.
+    /// Reads the verdicts of a records file or of the folder of a run.
     ///
     /// # Errors
-    /// Where it cannot be read, and where it holds no verdict.
+    /// If the records cannot be read or contain no verdict.
     pub fn recorded(path: &Path) -> Result<Self> {
         let (mut verdicts, mut judges) = (HashMap::new(), BTreeSet::new());
         let mut all = Vec::new();
@@ -44,23 +44,23 @@ impl Adviser {
                 &record.subject.pair,
             ) {
                 let line = serde_json::to_vec(&(case, pair, judgement));
-                all.extend(line.context("cannot hash a verdict")?);
+                all.extend(line.context("cannot serialise a verdict to hash it")?);
                 verdicts.insert((case.clone(), pair.clone()), judgement.clone());
                 judges.insert(record.subject.judge.clone());
             }
         }
         anyhow::ensure!(
             !verdicts.is_empty(),
-            "{}: there is no verdict in it\nhint: `acem3 judge --out` writes such records",
+            "{}: no verdict in the records\nhint: pass records written by `acem3 judge --out`",
             path.display()
         );
         let judges = judges.into_iter().collect::<Vec<_>>().join(", ");
-        // Of more verdicts of the same judges more can be learned.
+        // The hash distinguishes this file from another one of the same judges.
         let by = format!("{judges}, all of them {}", Digest::of(&all));
         Ok(Self::Recorded { by, verdicts })
     }
 
-    /// Who it is, told from others.
+    /// Returns a name that identifies the adviser.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Judge(judge) => judge.name(),
@@ -69,7 +69,8 @@ impl Adviser {
         }
     }
 
-    /// About how many pairs it is asked before its answers are kept: one where each answer costs something.
+    /// Returns the number of pairs per request batch. It is one for an endpoint, so that each paid answer is logged
+    /// at once.
     pub(super) fn at_once(&self, most: usize) -> usize {
         match self {
             Self::Judge(_) | Self::Recorded { .. } => most,
@@ -77,19 +78,19 @@ impl Adviser {
         }
     }
 
-    /// How often it is worth asking about one pair.
+    /// Returns the maximum number of requests per pair.
     pub(super) fn attempts(&self, most: u32) -> u32 {
         match self {
-            // They say the same again.
+            // They would return the same verdict again.
             Self::Judge(_) | Self::Recorded { .. } => 1,
             Self::Endpoint(_) => most,
         }
     }
 
-    /// What it makes of pairs that were judged wrong; `attempt` counts from 0.
+    /// Suggests a verdict, or the reason for none, for each misjudged pair; `attempt` counts from 0.
     ///
     /// # Errors
-    /// Where it fails as a whole. What concerns one pair is the reason why there is no suggestion.
+    /// If the adviser fails as a whole. A failure on one pair is the inner `Err`.
     pub(super) fn suggest(
         &mut self,
         doubts: &[&MisjudgedPair],
@@ -109,7 +110,9 @@ impl Adviser {
             Self::Recorded { verdicts, .. } => {
                 let find = |doubt: &&MisjudgedPair| {
                     let found = verdicts.get(&doubt.key()).cloned();
-                    Ok(found.ok_or_else(|| "the suggestions have no verdict on it".to_owned()))
+                    Ok(found.ok_or_else(|| {
+                        "the suggested records have no verdict on this pair".to_owned()
+                    }))
                 };
                 doubts.iter().map(find).collect()
             }

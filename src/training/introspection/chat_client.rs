@@ -1,4 +1,4 @@
-//! Questions to a chat endpoint: the key, patience, refusals.
+//! HTTP client of a chat endpoint: authentication, retry policy, unsupported parameters.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -12,14 +12,15 @@ use reqwest::blocking::Client;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
-/// How long a connection is waited for.
+/// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(20);
-/// How long an answer is waited for.
+/// Request timeout.
 const SILENCE: Duration = Duration::from_mins(5);
-/// How often a question is put that finds nobody, or somebody too busy.
+/// Maximum attempts after connection failures and transient errors.
 const TRIES: u32 = 4;
-/// The longest answer in bytes, and in tokens.
+/// Maximum size of a response in bytes.
 const ANSWER: u64 = 4 << 20;
+/// Maximum length of an answer in tokens.
 const TOKENS: u32 = 1500;
 
 /// A model behind `{base}/chat/completions`.
@@ -30,21 +31,24 @@ pub(super) struct ChatClient {
     model: String,
     key: Option<String>,
     pause: Duration,
-    /// What the model has refused to be told.
+    /// Request parameters that the model has rejected.
     refused: Mutex<BTreeSet<&'static str>>,
 }
 
-/// What a question says of the answer, which newer models refuse in part: they call the first `max_completion_tokens`,
-/// and choose the others themselves.
+/// Sampling parameters of a request. Newer models reject some: they name the first one `max_completion_tokens` and
+/// choose the others themselves.
 const MANNER: [&str; 3] = ["max_tokens", "temperature", "seed"];
 
 impl ChatClient {
-    /// A model behind an address.
+    /// Creates a client for a model behind a base URL.
     pub(super) fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
         let url = format!("{}/chat/completions", base.trim_end_matches('/'));
         let address = Url::parse(&url);
-        let address =
-            address.with_context(|| format!("{base} is not a URL\nhint: as in https://host/v1"))?;
+        let address = address.with_context(|| {
+            format!(
+                "--adviser {base}: not a URL\nhint: pass the base URL, for example https://host/v1"
+            )
+        })?;
         Ok(Self {
             client: client(&address)?,
             url,
@@ -55,25 +59,25 @@ impl ChatClient {
         })
     }
 
-    /// The model and where it is.
+    /// Returns the model and its URL.
     pub(super) fn name(&self) -> String {
         format!("{} at {}", self.model, self.url)
     }
 
-    /// The answer to messages, or why there is none to these; later attempts are a little less certain, so that they
-    /// differ.
+    /// Sends messages and returns the answer, or the reason why these messages have none. Later attempts use a
+    /// higher temperature, so that they differ.
     ///
     /// # Errors
-    /// Where nobody answers, and where the key or the model is refused.
+    /// If the endpoint is unreachable, or rejects the key or the model.
     pub(super) fn ask(&self, messages: &Value, attempt: u32) -> Result<Result<String, String>> {
         let mut pause = self.pause;
         for left in (0..TRIES).rev() {
-            let why = match self.put(messages, attempt) {
+            let why = match self.send_supported(messages, attempt) {
                 Ok((200, text)) => return Ok(answer(&text)),
-                // What it will not look at, or cannot: another question may do better.
+                // The endpoint rejects these messages; it may accept those of another pair.
                 Ok((status @ (400 | 413 | 422), text)) => {
                     return Ok(Err(format!(
-                        "it refuses with status {status}: {}",
+                        "the endpoint rejected the request with status {status}: {}",
                         first_words(&text)
                     )));
                 }
@@ -82,7 +86,7 @@ impl ChatClient {
                 }
                 Ok((status, text)) => bail!(
                     "{}: status {status}: {}\n\
-                     hint: --adviser is the address up to `/v1`, --model one of its models, OPENAI_API_KEY its key",
+                     hint: check --adviser (the URL up to `/v1`), --model (one of its models) and OPENAI_API_KEY (its key)",
                     self.url,
                     first_words(&text)
                 ),
@@ -90,18 +94,18 @@ impl ChatClient {
             };
             if left == 0 {
                 bail!(
-                    "{}: {why}\nhint: see whether it is up; the same command goes on where it stopped",
+                    "{}: {why}\nhint: check that the endpoint is running, then run the same command to resume",
                     self.url
                 );
             }
             std::thread::sleep(pause);
             pause = pause.saturating_mul(4);
         }
-        bail!("{}: it was not asked", self.url)
+        bail!("{}: no request was sent", self.url)
     }
 
-    /// Puts a question, and puts it again without what is refused.
-    fn put(&self, messages: &Value, attempt: u32) -> Result<(u16, String), String> {
+    /// Sends a request, and repeats it without each parameter that the model rejects.
+    fn send_supported(&self, messages: &Value, attempt: u32) -> Result<(u16, String), String> {
         loop {
             let (status, text) = self.send(&self.body(messages, attempt))?;
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,8 +128,8 @@ impl ChatClient {
             MANNER[0]
         };
         body[limit] = TOKENS.into();
-        let warmth = if attempt == 0 { 0.0 } else { 0.3 };
-        for (name, value) in [(MANNER[1], json!(warmth)), (MANNER[2], json!(attempt))] {
+        let temperature = if attempt == 0 { 0.0 } else { 0.3 };
+        for (name, value) in [(MANNER[1], json!(temperature)), (MANNER[2], json!(attempt))] {
             if !refused.contains(name) {
                 body[name] = value;
             }
@@ -145,14 +149,14 @@ impl ChatClient {
         let read = reply.take(ANSWER + 1).read_to_string(&mut text);
         read.map_err(|error| reason(&error))?;
         if text.len() as u64 > ANSWER {
-            return Err(format!("the answer is longer than {ANSWER} bytes"));
+            return Err(format!("the response is longer than {ANSWER} bytes"));
         }
         Ok((status, text))
     }
 }
 
-/// A client that follows no redirect: it would send the key and the question to another host. A proxy would look for
-/// this machine on its own.
+/// Creates a client that follows no redirects, which would send the key and the messages to another host. It uses no
+/// proxy for a local endpoint.
 fn client(address: &Url) -> Result<Client> {
     let client = Client::builder()
         .user_agent(concat!("acem3/", env!("CARGO_PKG_VERSION")))
@@ -164,12 +168,10 @@ fn client(address: &Url) -> Result<Client> {
         _ => client,
     };
     let client = client.build();
-    client.context(
-        "cannot set up the client of the endpoint\nhint: check that CA certificates are installed",
-    )
+    client.context("cannot set up the HTTP client\nhint: check that CA certificates are installed")
 }
 
-/// The innermost cause of an error; the outer ones repeat the URL.
+/// Returns the innermost cause of an error; the outer ones repeat the URL.
 fn reason(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -178,19 +180,22 @@ fn reason(error: &dyn Error) -> String {
     cause.to_string()
 }
 
-/// The text of an answer, or why there is none.
+/// Extracts the text of an answer, or the reason why it has none.
 fn answer(reply: &str) -> Result<String, String> {
     let reply: Value = serde_json::from_str(reply)
-        .map_err(|_| format!("the answer is not JSON: {}", first_words(reply)))?;
+        .map_err(|_| format!("the response is not JSON: {}", first_words(reply)))?;
     let message = &reply["choices"][0]["message"];
     match (message["content"].as_str(), message["refusal"].as_str()) {
         (Some(text), _) => Ok(text.to_owned()),
-        (None, Some(refusal)) => Err(format!("it refuses: {}", first_words(refusal))),
-        (None, None) => Err("the answer has no `choices[0].message.content`".to_owned()),
+        (None, Some(refusal)) => Err(format!(
+            "the model refused to answer: {}",
+            first_words(refusal)
+        )),
+        (None, None) => Err("the response has no `choices[0].message.content`".to_owned()),
     }
 }
 
-/// What of a page is told in a message.
+/// Shortens a response body to one line for an error message.
 fn first_words(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(200).collect()
@@ -201,16 +206,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_without_a_text_is_a_reason_and_no_failure() {
-        let said = |message: Value| answer(&json!({"choices": [{"message": message}]}).to_string());
-        assert_eq!(said(json!({"content": "Yes."})), Ok("Yes.".to_owned()));
-        let refused = said(json!({"content": null, "refusal": "I cannot\nlook at this."}));
+    fn answer_without_text_is_a_reason() {
+        let parse =
+            |message: Value| answer(&json!({"choices": [{"message": message}]}).to_string());
+        assert_eq!(parse(json!({"content": "Yes."})), Ok("Yes.".to_owned()));
+        let refused = parse(json!({"content": null, "refusal": "I cannot\nlook at this."}));
         assert_eq!(
             refused,
-            Err("it refuses: I cannot look at this.".to_owned())
+            Err("the model refused to answer: I cannot look at this.".to_owned())
         );
         assert!(
-            said(json!({"content": null}))
+            parse(json!({"content": null}))
                 .unwrap_err()
                 .contains("has no")
         );

@@ -1,4 +1,4 @@
-//! A verdict as what each member should have written: a prompt and the evaluation that follows it.
+//! Converts a verdict to training examples: for each member a prompt and the evaluation it should write.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::Aspect;
@@ -12,31 +12,31 @@ use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
 use crate::training::TrainConfig;
 use crate::training::preferences::{EvaluationRatings, IMAGE, prompt_text};
 
-/// What one member learns from one presentation of a pair.
+/// Prompt and completion of one member for one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MemberCompletion {
     /// The member's name.
     pub(super) member: &'static str,
-    /// What it reads.
+    /// The member's prompt.
     pub(super) prompt: String,
-    /// What its prompt begins and ends with whatever the other members wrote.
+    /// Start and end of the prompt that do not depend on the other members' evaluations.
     frame: [String; 2],
-    /// What it should write.
+    /// The evaluation that the member should write.
     pub(super) completion: String,
     /// Whether the second response of the pair is shown first.
     pub(super) swapped: bool,
 }
 
-/// Stands where an evaluation does; no text has such a letter.
+/// Placeholder for an evaluation; it occurs in no other text.
 const HERE: &str = "\u{0}";
 
 impl MemberCompletion {
-    /// Whether its prompt can be read again: what a question or an answer says is not to be taken for the image.
+    /// Returns true if the prompt can be parsed again, that is, if no text in it contains the image marker.
     pub(super) fn is_readable(&self, image: bool) -> bool {
         self.prompt.matches(IMAGE).count() == usize::from(image)
     }
 
-    /// Whether a line of evaluations teaches this member about this presentation. Its image is not looked at.
+    /// Returns true if a line is an evaluation of the same presentation for the same member. Does not compare images.
     pub(super) fn replaces(&self, line: &Map<String, Value>) -> bool {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
         let [before, after] = &self.frame;
@@ -48,16 +48,16 @@ impl MemberCompletion {
     }
 }
 
-/// Writes lessons in the prompts that a panel is trained with.
+/// Builds completions with the prompts that a panel is trained with.
 pub(super) struct CompletionBuilder {
     branches: BranchPrompts,
     merge: MergePrompts,
-    /// What every answer in the dialogue begins with.
+    /// Start of every answer in the chat template.
     lead: String,
 }
 
 impl CompletionBuilder {
-    /// The tutor of the panels that a configuration trains.
+    /// Creates a builder for the panels of a training configuration.
     pub(super) fn new(config: &TrainConfig) -> Result<Self> {
         let dialogue = &config.dialogue;
         let branches = BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?;
@@ -68,10 +68,10 @@ impl CompletionBuilder {
         })
     }
 
-    /// What all members learn from one presentation of a pair.
+    /// Builds the completions of all members for one presentation of a pair.
     ///
     /// # Errors
-    /// Where it has scores without reasons.
+    /// If a score has no analysis.
     pub(super) fn lessons(
         &self,
         job: &PairJob,
@@ -113,7 +113,7 @@ impl CompletionBuilder {
             .collect())
     }
 
-    /// What the conclusion reads before the first evaluation and behind the last one.
+    /// Returns the text of the conclusion model's prompt before the first evaluation and after the last one.
     fn around_evaluations(&self, input: &JudgeInput) -> Result<[String; 2]> {
         let mark = || vec![Piece::Fixed(HERE.to_owned())];
         let prompt = self.merge.pieces(input, &[mark(), mark(), mark()])?;
@@ -129,12 +129,13 @@ impl CompletionBuilder {
     }
 }
 
-/// The ratings of an aspect as they were written: all criteria of the response shown first, then of the other.
+/// Returns the ratings of an aspect in writing order: all criteria of the response shown first, then of the other.
 fn branch(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
     let marks = order.aspects.get(&aspect);
     let rated = aspect.criteria().iter().map(|criterion| {
         let marks = marks.and_then(|marks| marks.get(criterion));
-        let marks = marks.with_context(|| format!("it has no {}", criterion.key()))?;
+        let marks =
+            marks.with_context(|| format!("the verdict has no score for {}", criterion.key()))?;
         presented(marks, order.swapped)
     });
     let rated: Vec<[(String, u8); 2]> = rated.collect::<Result<_>>()?;
@@ -142,11 +143,11 @@ fn branch(order: &RecordedOrder, aspect: Aspect) -> Result<EvaluationRatings> {
     Ok(of(0).chain(of(1)).collect())
 }
 
-/// Both marks with their reasons, in the order in which the responses were shown.
+/// Returns both scores with their analyses, in presentation order.
 fn presented(marks: &ScorePair, swapped: bool) -> Result<[(String, u8); 2]> {
     let analyses = marks.analyses.as_ref();
-    let analyses =
-        analyses.context("it has scores without reasons, from which nothing is learned")?;
+    let analyses = analyses
+        .context("the verdict has scores without analyses, expected an analysis for each score")?;
     let mut pair = [0, 1].map(|r| (analyses[r].clone(), marks.scores[r]));
     if swapped {
         pair.reverse();

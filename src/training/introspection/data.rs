@@ -1,4 +1,4 @@
-//! The evaluations that a round learns from: lines of a file, mended from round to round.
+//! Training data of a round: a file of evaluations, some of which are replaced in every round.
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use crate::support::files::folder::parent_folder;
 use crate::training::introspection::completion::MemberCompletion;
 use crate::training::preferences::{make_image_paths_absolute, numbered_lines, read_evaluations};
 
-/// The folder of images, beside the files of evaluations.
+/// Folder of images, next to the files of evaluations.
 const IMAGES: &str = "images";
-/// Fields of a line of preferences that say nothing of an evaluation which has been mended.
+/// Fields of a preference line that do not apply to a replaced evaluation.
 const OUTDATED: [&str; 3] = ["chosen", "rejected", "negatives"];
 
-/// Evaluations with all that their lines say.
+/// Evaluations with all fields of their lines.
 pub(super) struct EvaluationData {
-    /// Where they lie, which their images are named from.
+    /// Folder of the file; image paths are relative to it.
     folder: PathBuf,
     lines: Vec<Map<String, Value>>,
-    /// What is learned anew.
+    /// Added lines.
     new: Vec<Map<String, Value>>,
     replaced: usize,
 }
 
 impl EvaluationData {
-    /// Reads a file of evaluations that is to be written into `folder`.
+    /// Reads a file of evaluations, which will be written to `folder`.
     pub(super) fn read(path: &Path, folder: &Path) -> Result<Self> {
-        // All that can be wrong with it is said by who reads it to learn from it.
+        // Validates the file and reports all errors in it.
         read_evaluations(path)?;
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let base = parent_folder(path)?;
@@ -53,12 +53,12 @@ impl EvaluationData {
         })
     }
 
-    /// How many stand in the place of earlier ones.
+    /// Number of replaced evaluations.
     pub(super) fn replaced(&self) -> usize {
         self.replaced
     }
 
-    /// Takes what members should have written about a pair: in place of what they learned of it, or anew.
+    /// Replaces the evaluations of a pair with `lessons`; adds those that replace none.
     pub(super) fn learn(
         &mut self,
         (case, models): &PairId,
@@ -68,14 +68,14 @@ impl EvaluationData {
         for lesson in lessons {
             let mut place = None;
             for (i, line) in self.lines.iter().enumerate() {
-                if lesson.replaces(line) && self.shows(line, image)? {
+                if lesson.replaces(line) && self.has_image(line, image)? {
                     place = Some(i);
                     break;
                 }
             }
             let mut fields = match place {
                 Some(i) => std::mem::take(&mut self.lines[i]),
-                None => self.begun(case, models, image, &lesson)?,
+                None => self.new_line(case, models, image, &lesson)?,
             };
             fields.retain(|name, _| !OUTDATED.contains(&name.as_str()));
             fields.insert("prompt".to_owned(), lesson.prompt.into());
@@ -91,19 +91,19 @@ impl EvaluationData {
         Ok(())
     }
 
-    /// All evaluations as lines, those that are new before the others: the last ones validate.
+    /// Returns all evaluations as lines. Added ones come first, because the last lines are the validation split.
     pub(super) fn text(&self) -> Result<String> {
         let mut text = String::new();
         for line in self.new.iter().chain(&self.lines) {
-            text += &serde_json::to_string(line).context("cannot write an evaluation")?;
+            text += &serde_json::to_string(line).context("cannot serialise an evaluation")?;
             text.push('\n');
         }
         Ok(text)
     }
 
-    /// A line of what was not learned before. Where lines are in an order of quality, what people agree with
-    /// is of the best.
-    fn begun(
+    /// Creates a line for an added evaluation. If lines have a quality, it gets the best one, because it agrees with
+    /// the labels.
+    fn new_line(
         &self,
         case: &str,
         [first, second]: &[String; 2],
@@ -116,7 +116,7 @@ impl EvaluationData {
         fields.insert("id".to_owned(), id.into());
         fields.insert("member".to_owned(), lesson.member.into());
         let names: Vec<String> = image
-            .map(|image| self.keep(image))
+            .map(|image| self.save_image(image))
             .transpose()?
             .into_iter()
             .collect();
@@ -131,8 +131,8 @@ impl EvaluationData {
         Ok(fields)
     }
 
-    /// Writes an image beside the evaluations, once, and gives its name.
-    fn keep(&self, image: &DecodedImage) -> Result<String> {
+    /// Writes an image next to the evaluations unless it exists. Returns its relative path.
+    fn save_image(&self, image: &DecodedImage) -> Result<String> {
         let name = format!("{IMAGES}/{}.png", Digest::of(image.data()).short());
         let path = self.folder.join(&name);
         if !path.exists() {
@@ -143,8 +143,8 @@ impl EvaluationData {
         Ok(name)
     }
 
-    /// Whether a line is about this image.
-    fn shows(&self, line: &Map<String, Value>, image: Option<&DecodedImage>) -> Result<bool> {
+    /// Returns true if a line has this image.
+    fn has_image(&self, line: &Map<String, Value>, image: Option<&DecodedImage>) -> Result<bool> {
         let named = line
             .get("images")
             .and_then(|images| images.get(0)?.as_str());

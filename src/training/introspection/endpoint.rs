@@ -1,7 +1,7 @@
-//! A model behind an endpoint that speaks as `OpenAI`'s does: `POST {base}/chat/completions`.
+//! A model behind an `OpenAI`-compatible endpoint: `POST {base}/chat/completions`.
 //!
-//! It is asked as the panel's members are, with the rubric spelt out, and shown the form of each evaluation. When its
-//! first evaluation contradicts what people said, it is told what they said, and gives reasons for that or not.
+//! It gets the prompts of the panel's members with the full rubric and the format of each evaluation. If its first
+//! evaluation contradicts the labels, the next request includes them.
 
 use acem3_conclusion::{MergePrompts, OrderVerdict, Verdict};
 use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Layout, Piece, Rubric};
@@ -17,7 +17,7 @@ use crate::training::introspection::chat_client::ChatClient;
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 use crate::training::preferences::prompt_text;
 
-/// A model that evaluates pairs when asked.
+/// Evaluates pairs with a model behind an endpoint.
 pub struct Endpoint {
     chat: ChatClient,
     branches: BranchPrompts,
@@ -25,10 +25,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The model of this name behind an address, as `https://host/v1`; `key`: what it asks for, if it does.
+    /// Creates an endpoint from a base URL such as `https://host/v1`, a model name and an optional API key.
     ///
     /// # Errors
-    /// Where the address is none.
+    /// If `base` is not a URL.
     pub fn new(base: &str, model: &str, key: Option<String>) -> Result<Self> {
         let layout = Layout::CaseFirst;
         Ok(Self {
@@ -38,15 +38,15 @@ impl Endpoint {
         })
     }
 
-    /// The model and where it is.
+    /// Returns the model and its URL.
     pub(super) fn name(&self) -> String {
         self.chat.name()
     }
 
-    /// Its evaluation of a pair, in both presentation orders; or why there is none.
+    /// Evaluates a pair in both presentation orders. The inner `Err` is the reason why there is no evaluation.
     ///
     /// # Errors
-    /// Where it cannot be reached, and where it refuses the key, the model or the form of what it is asked.
+    /// If the endpoint is unreachable or rejects the key, the model or the format of the request.
     pub(super) fn evaluate(
         &self,
         doubt: &MisjudgedPair,
@@ -126,7 +126,7 @@ impl Endpoint {
     }
 }
 
-/// What people said, for who looks again.
+/// Returns the part of the prompt that states the labels.
 fn told([first, second]: [f64; 2]) -> String {
     format!(
         "People who know the case gave Response 1 a final score of {first} and Response 2 one of {second}, of 0 to 5. \
@@ -134,7 +134,7 @@ fn told([first, second]: [f64; 2]) -> String {
     )
 }
 
-/// What is asked in words; the image stands beside them.
+/// Returns the pieces without the image, which is a separate part of the message.
 fn without_image(pieces: &[Piece]) -> Vec<Piece> {
     let words = pieces.iter().filter(|piece| **piece != Piece::Image);
     words.cloned().collect()
@@ -149,7 +149,7 @@ fn message(text: &str, image: Option<&str>) -> Value {
     json!([{"role": "user", "content": content}])
 }
 
-/// The ratings of a branch, which stand response by response.
+/// Converts the ratings of a branch, listed response by response.
 fn branch(aspect: Aspect, ratings: &[(String, u8)], swapped: bool) -> Result<BranchEvaluation> {
     let criteria = aspect.criteria();
     let rated = criteria.iter().enumerate().map(|(i, criterion)| {
@@ -162,11 +162,11 @@ fn branch(aspect: Aspect, ratings: &[(String, u8)], swapped: bool) -> Result<Bra
     })
 }
 
-/// Two ratings in the order of the pair.
+/// Returns two ratings in the order of the pair.
 fn pair(ratings: &[(String, u8)], places: [usize; 2], swapped: bool) -> Result<[Rating; 2]> {
     let [Some(first), Some(second)] = places.map(|place| ratings.get(place)) else {
         bail!(
-            "an evaluation has {} ratings, too few for its form",
+            "the evaluation has {} ratings, fewer than its format requires",
             ratings.len()
         );
     };

@@ -1,8 +1,9 @@
-//! Knowledge introspection (`AutoMedEval` §3.3): a panel judges the cases that it learned from, what it judged wrong
-//! is evaluated anew, the data are mended, and it is trained again, round after round.
+//! Knowledge introspection (`AutoMedEval` §3.3). In each round, a panel judges its training cases, an adviser
+//! suggests new evaluations of the misjudged pairs, these replace the old ones in the training data, and the panel is
+//! trained again.
 //!
-//! A suggestion is taken where its order of the two responses is that which people gave; what nobody could suggest
-//! is left to a person. Everything of a round is kept, and what was done is not done again.
+//! A suggestion is accepted if its order of the two responses agrees with the labels. Pairs without an accepted
+//! suggestion are listed for manual review. All files of a round are kept, so an interrupted run resumes.
 
 mod advice_log;
 mod adviser;
@@ -43,42 +44,42 @@ use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use data::EvaluationData;
 use review::Review;
 
-/// What is judged, asked and trained, and how often.
+/// Settings and inputs of a knowledge introspection run.
 pub struct Introspection<'a> {
-    /// How panels are trained; one file of evaluations is what changes from round to round.
+    /// Training configuration. Only its file of evaluations changes between rounds.
     pub config: &'a TrainConfig,
-    /// What each training begins with.
+    /// Initial model of every training.
     pub start: Option<&'a InitialModel>,
-    /// The cases whose right order is known, which are learned from.
+    /// Labelled training cases.
     pub cases: &'a SourceSpec,
-    /// Cases with known order that are never learned from.
+    /// Labelled cases that are never trained on.
     pub held_out: Option<&'a Path>,
-    /// The folder of public data sets, where stages draw from them.
+    /// The folder of public data sets, if stages use them.
     pub data: Option<PathBuf>,
-    /// Where everything goes.
+    /// Output folder.
     pub out: &'a Path,
-    /// How often the data are mended.
+    /// Number of times that the training data are improved.
     pub rounds: u32,
-    /// How often an endpoint is asked about one pair.
+    /// Maximum requests to an endpoint per pair.
     pub attempts: u32,
-    /// Pairs that are judged at once.
+    /// Pairs per batch.
     pub batch_size: usize,
-    /// Where panels are trained, and where and how they judge.
+    /// Device for training and judging, and settings of judging.
     pub place: Placement,
-    /// How much is said.
+    /// Amount of progress output.
     pub verbosity: Verbosity,
-    /// The person, who may stop it.
+    /// Progress output and interruption of trainings.
     pub live: &'a TrainingProgress,
-    /// The same person, for judging.
+    /// Interruption by the user while judging.
     pub interrupt: &'a Interrupt,
 }
 
 impl Introspection<'_> {
-    /// Runs all rounds that are not done yet; `None` when the person asked to stop.
+    /// Runs all unfinished rounds. Returns `None` if the user interrupts it.
     ///
     /// # Errors
-    /// Where the configuration has no file of evaluations, nothing is known of the cases, and where a training, a judge
-    /// or the adviser fails.
+    /// If the configuration has no file of evaluations, the cases have no labels, or a training, a judge or the
+    /// adviser fails.
     pub fn run(&self, adviser: &mut Adviser) -> Result<Option<Rounds>> {
         let given = evaluations_of(self.config)?;
         crate::training::introspection::round_judging::check(
@@ -106,15 +107,16 @@ impl Introspection<'_> {
             self.live.note(&self.in_words(&figures));
             rounds.rounds.push(figures);
             if ends {
-                self.live
-                    .note("nothing was mended, so that another round would be the same");
+                self.live.note(
+                    "no evaluation was replaced, so another round would give the same result",
+                );
                 break;
             }
         }
         Ok(Some(rounds))
     }
 
-    /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
+    /// Saves the initial evaluations, or checks that they are equal to those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
         create_folder(&self.folder())?;
         let (kept, text) = (
@@ -127,8 +129,8 @@ impl Introspection<'_> {
         let before = std::fs::read_to_string(&kept).with_context(|| kept.display().to_string())?;
         if before != text {
             bail!(
-                "{}: it is not what the rounds in {} began with\n\
-                 hint: give the file as it was, or name another folder with --out",
+                "{}: not the file that the rounds in {} started with\n\
+                 hint: restore the file, or pass another folder with --out",
                 given.display(),
                 self.out.display()
             );
@@ -136,7 +138,7 @@ impl Introspection<'_> {
         Ok(())
     }
 
-    /// Trains the panel of a round, and judges the cases with it.
+    /// Trains the panel of a round and judges the cases with it.
     fn judged(&self, round: u32) -> Result<Option<(Round, Review)>> {
         let folder = self.round(round);
         let mut config = self.config.clone();
@@ -193,7 +195,8 @@ impl Introspection<'_> {
         Ok(Some((figures, review)))
     }
 
-    /// Asks about what was judged wrong, and writes the data of the next round; gives how many pairs were mended.
+    /// Requests evaluations of the misjudged pairs and writes the training data of the next round. Returns the number
+    /// of replaced pairs; `None` if the user interrupts it.
     fn mend(
         &self,
         round: u32,
@@ -219,7 +222,9 @@ impl Introspection<'_> {
             ask(&batch, adviser, self.attempts, &mut ledger)?;
             for doubt in &batch {
                 let name = doubt.key();
-                let advice = ledger.get(&name).context("a suggestion was not kept")?;
+                let advice = ledger
+                    .get(&name)
+                    .context("the log has no suggestion for a pair that was requested")?;
                 let Some(accepted) = &advice.accepted else {
                     unresolved += &left(doubt, advice.refused.as_deref())?;
                     continue;
@@ -234,7 +239,10 @@ impl Introspection<'_> {
                     .flatten()
                     .all(|lesson| lesson.is_readable(image.is_some()))
                 {
-                    unresolved += &left(doubt, Some("its texts hold the mark of an image"))?;
+                    unresolved += &left(
+                        doubt,
+                        Some("the question or a response contains the image marker"),
+                    )?;
                     continue;
                 }
                 mended += 1;
@@ -251,8 +259,8 @@ impl Introspection<'_> {
         atomic_file::write(&unresolved_file, unresolved.as_bytes())?;
         if mended > 0 && data.replaced() == 0 {
             self.live.note(
-                "none of the evaluations given has a prompt about these pairs in the configuration's layout and \
-                 rubric: what is mended is added to them",
+                "no given evaluation has a prompt for these pairs in the configuration's layout and rubric: \
+                 the new evaluations are added",
             );
         }
         atomic_file::write(&self.data_of(round + 1), data.text()?.as_bytes())?;
@@ -262,16 +270,16 @@ impl Introspection<'_> {
     fn in_words(&self, figures: &Round) -> String {
         let right = 100.0 * figures.right.value;
         let mut words = format!(
-            "round {}: {right:.1} % of {} judged right",
+            "round {}: order accuracy {right:.1} % on {}",
             figures.round,
-            plural(figures.right.n as u64, "order")
+            plural(figures.right.n as u64, "pair")
         );
         if let (Some(mended), Some(left)) = (figures.mended, figures.left) {
             let file = self.round(figures.round).join("unresolved.jsonl");
             // Writing to a string cannot fail.
-            let _ = write!(words, "; of {} wrong ones {mended} mended", figures.wrong);
+            let _ = write!(words, ", {} wrong, {mended} replaced", figures.wrong);
             if left > 0 {
-                let _ = write!(words, ", {left} left to a person: {}", file.display());
+                let _ = write!(words, ", {left} unresolved: {}", file.display());
             }
         }
         words
@@ -290,7 +298,7 @@ impl Introspection<'_> {
     }
 }
 
-/// The one file of evaluations of a configuration.
+/// Returns the only file of evaluations of a configuration.
 fn evaluations_of(config: &TrainConfig) -> Result<&Path> {
     let files = config
         .stages
@@ -303,12 +311,12 @@ fn evaluations_of(config: &TrainConfig) -> Result<&Path> {
     match files.as_slice() {
         [file] => Ok(file),
         [] => bail!(
-            "no stage learns from a file of evaluations, which is what rounds mend\n\
-             hint: a stage of kind \"sft\" or \"heads\" with `[stages.evaluations]` and `file = \"...\"`"
+            "no stage has a file of evaluations, expected one to improve\n\
+             hint: add a stage of kind \"sft\" or \"heads\" with `[stages.evaluations]` and `file = \"...\"`"
         ),
         _ => bail!(
-            "stages learn from {} files of evaluations, and rounds mend one\n\
-             hint: put them into one file",
+            "the stages have {} files of evaluations, expected one\n\
+             hint: merge them into one file",
             files.len()
         ),
     }

@@ -1,4 +1,4 @@
-//! What is asked about pairs that were judged wrong, and what of it is believed.
+//! Requests to the adviser about misjudged pairs, and acceptance of its suggestions.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::training::introspection::advice_log::{Advice, AdviceLog};
 use crate::training::introspection::adviser::Adviser;
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
-/// Asks about those of which nothing is known yet, as often as it is worth.
+/// Requests suggestions for pairs that the log does not contain, with up to `most` attempts each.
 pub(super) fn ask(
     batch: &[MisjudgedPair],
     adviser: &mut Adviser,
@@ -48,13 +48,14 @@ pub(super) fn ask(
     Ok(())
 }
 
-/// Those presentations of a suggested verdict whose order people agree with.
+/// Restricts a suggested verdict to the presentation orders that agree with the labels. Returns an error if the combined
+/// order or all presentation orders contradict them.
 fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedVerdict, String> {
     let wanted = compare(known);
     let found = Ordering::from(suggested.order);
     if found != wanted {
         return Err(format!(
-            "it finds {}, people {}",
+            "suggested order: {}, labelled order: {}",
             in_words(found),
             in_words(wanted)
         ));
@@ -63,20 +64,22 @@ fn agreeing(mut suggested: RecordedVerdict, known: [f64; 2]) -> Result<RecordedV
         .orders
         .retain(|order| compare(order.scores.map(f64::from)) == wanted);
     if suggested.orders.is_empty() {
-        return Err("neither of its presentations alone finds what people find".to_owned());
+        return Err(
+            "neither presentation order of the suggestion agrees with the labels".to_owned(),
+        );
     }
     Ok(suggested)
 }
 
 fn in_words(order: Ordering) -> &'static str {
     match order {
-        Ordering::Greater => "the first better",
-        Ordering::Equal => "both equal",
-        Ordering::Less => "the second better",
+        Ordering::Greater => "first response better",
+        Ordering::Equal => "tie",
+        Ordering::Less => "second response better",
     }
 }
 
-/// A line about a pair that a person is to decide on.
+/// Returns a line of `unresolved.jsonl`: a pair for manual review.
 pub(super) fn left(doubt: &MisjudgedPair, reason: Option<&str>) -> Result<String> {
     let (case, pair) = doubt.key();
     let line = json!({
@@ -126,18 +129,18 @@ mod tests {
     }
 
     #[test]
-    fn only_what_people_agree_with_is_learned() {
+    fn only_suggestions_that_agree_with_labels_are_accepted() {
         let kept = |orders, known| agreeing(suggested(orders), known).map(|j| j.orders.len());
         assert_eq!(kept([[4, 1], [5, 2]], [3.0, 1.0]), Ok(2));
-        // One presentation alone contradicts them.
+        // Only one presentation order contradicts the labels.
         assert_eq!(kept([[5, 1], [2, 3]], [3.0, 1.0]), Ok(1));
         assert_eq!(kept([[3, 3], [2, 2]], [4.0, 4.0]), Ok(2));
         let contradicts = kept([[1, 4], [2, 4]], [3.0, 1.0]).unwrap_err();
         assert_eq!(
             contradicts,
-            "it finds the second better, people the first better"
+            "suggested order: second response better, labelled order: first response better"
         );
-        // Both presentations prefer what they show first, which is no tie.
+        // Both presentation orders prefer the response shown first, which is not a tie.
         let neither = kept([[4, 2], [2, 4]], [3.0, 3.0]).unwrap_err();
         assert!(neither.contains("neither"), "{neither}");
     }

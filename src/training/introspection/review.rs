@@ -1,4 +1,4 @@
-//! What a panel's verdicts are worth beside what people said.
+//! Accuracy of a panel's verdicts against labels.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,33 +14,33 @@ use crate::training::measurement::{Proportion, share};
 /// The case and the two models of a pair.
 pub(super) type PairId = (String, [String; 2]);
 
-/// Nothing is said of which response is better.
+/// Returns the error for cases without labels.
 pub(super) fn nothing_known(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
-        "{}: nothing is known of any of its pairs, to tell right from wrong by\n\
+        "{}: no pair has final labels, expected some to compare verdicts with\n\
          hint: give the cases `\"labels\": {{\"final\": [a, b]}}`, one score of 0 to 5 for each response",
         path.display()
     )
 }
 
-/// Verdicts held to known final scores.
+/// Comparison of verdicts with labelled final scores.
 #[derive(Clone, Debug)]
 pub(super) struct Review {
-    /// How many orders are right, a tie being an order.
+    /// Order accuracy; a tie is an order.
     pub(super) right: Proportion,
-    /// The pairs that were judged wrong, with the final scores that are known of them.
+    /// Misjudged pairs with their labelled final scores.
     pub(super) wrong: BTreeMap<PairId, [f64; 2]>,
-    /// Pairs with known scores and no verdict.
+    /// Number of labelled pairs without a verdict.
     pub(super) unscored: usize,
-    /// Verdicts of which nothing is known.
+    /// Number of pairs without labels.
     pub(super) unknown: usize,
 }
 
 impl Review {
-    /// Reads the records of a run.
+    /// Compares the records of a run with their labels.
     ///
     /// # Errors
-    /// Where there is no verdict, and where nothing is known of any.
+    /// If no labelled pair has a verdict, or no pair has labels.
     pub(super) fn of(folder: &Path) -> Result<Self> {
         let (mut values, mut wrong) = (Vec::new(), BTreeMap::new());
         let (mut unscored, mut unknown, mut first) = (0, 0, None);
@@ -74,7 +74,7 @@ impl Review {
         }
         if let (true, Some(why)) = (values.is_empty(), first) {
             bail!(
-                "{}: there is not one verdict; of the first pair: {why}",
+                "{}: no pair has a verdict; first reason: {why}",
                 folder.display()
             );
         }

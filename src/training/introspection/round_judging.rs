@@ -1,4 +1,4 @@
-//! A panel judges cases; those that it judged wrong are read once more.
+//! Judges the cases of a round and reads the misjudged pairs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 use crate::training::introspection::misjudged_pair::MisjudgedPair;
 
-/// Finds out whether something is known of the cases: before hours of training, not behind them.
+/// Checks that the cases have labels, before hours of training.
 pub(super) fn check(path: &Path, options: &SourceOptions) -> Result<()> {
     let known = |case: Case| case.labels.is_some_and(|labels| labels.last.is_some());
     if cases::open(path, options)?.flatten().any(known) {
@@ -36,12 +36,12 @@ pub(super) fn check(path: &Path, options: &SourceOptions) -> Result<()> {
     Err(nothing_known(path))
 }
 
-/// A run of a round's panel.
+/// A judge run with the panel of a round.
 pub(super) struct RoundJudging<'a> {
     pub(super) panel: &'a Path,
-    /// How cases are read.
+    /// Source options and image view of the cases.
     pub(super) cases: &'a SourceSpec,
-    /// Which cases: those of `cases`, or others.
+    /// The cases to judge: those of `cases`, or others.
     pub(super) path: &'a Path,
     pub(super) out: &'a Path,
     pub(super) batch_size: usize,
@@ -51,8 +51,8 @@ pub(super) struct RoundJudging<'a> {
 }
 
 impl RoundJudging<'_> {
-    /// Judges all cases, or those that an interrupted run left, and holds the verdicts to what is known. `None` when the
-    /// person asked to stop.
+    /// Judges all cases, or the rest of an interrupted run, and compares the verdicts with the labels. Returns `None`
+    /// if the user interrupts it.
     pub(super) fn hold(&self) -> Result<Option<Review>> {
         let begun = Instant::now();
         let own = self.path == self.cases.path;
@@ -90,7 +90,7 @@ impl RoundJudging<'_> {
     }
 }
 
-/// The pairs that were judged wrong, with their images.
+/// Reader of the misjudged pairs, with their images.
 pub(super) struct MisjudgedPairs<'a> {
     source: CaseSource,
     images: ImageReader,
@@ -100,7 +100,7 @@ pub(super) struct MisjudgedPairs<'a> {
 }
 
 impl<'a> MisjudgedPairs<'a> {
-    /// Opens the cases once more.
+    /// Opens the cases.
     pub(super) fn open(cases: &SourceSpec, wrong: &'a BTreeMap<PairId, [f64; 2]>) -> Result<Self> {
         let root = cases::root(&cases.path);
         let images = ImageReader::new(root, Limits::default());
@@ -113,10 +113,10 @@ impl<'a> MisjudgedPairs<'a> {
         })
     }
 
-    /// The next ones, so many at most; none at the end.
+    /// Returns up to `most` pairs; none at the end.
     pub(super) fn take(&mut self, most: usize) -> Vec<MisjudgedPair> {
         while self.waiting.len() < most {
-            // What cannot be read has no verdict either.
+            // Unreadable cases have no verdict either.
             let Some(entry) = self.source.next() else {
                 break;
             };
@@ -149,7 +149,7 @@ impl<'a> MisjudgedPairs<'a> {
         self.waiting.drain(..n).collect()
     }
 
-    /// Those whose image cannot be read any more.
+    /// Returns the pairs whose image could not be read, with the reason.
     pub(super) fn lost(self) -> Vec<(PairId, String)> {
         self.lost
     }

@@ -1,4 +1,4 @@
-//! The rounds as a table.
+//! Results of all rounds, as a table and a chart.
 
 use serde::Serialize;
 
@@ -7,33 +7,33 @@ use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::measurement::Proportion;
 
-/// What one round amounts to.
+/// Results of one round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Round {
-    /// Its number; 0 learned from the data as they were given.
+    /// Round number; round 0 is trained on the given data.
     pub round: u32,
-    /// Evaluations that its panel learned from.
+    /// Number of evaluations in the training data.
     pub evaluations: usize,
-    /// How many orders of the cases its panel judges right, a tie being an order.
+    /// Order accuracy on the training cases; a tie is an order.
     pub right: Proportion,
-    /// How many pairs it judges wrong.
+    /// Number of misjudged pairs.
     pub wrong: usize,
-    /// Pairs with known scores that it gives no verdict on.
+    /// Number of labelled pairs without a verdict.
     pub unscored: usize,
-    /// Verdicts on pairs of which nothing is known.
+    /// Number of pairs without labels.
     pub unknown: usize,
-    /// Pairs judged wrong whose evaluations were mended for the next round.
+    /// Number of misjudged pairs whose evaluations were replaced for the next round.
     pub mended: Option<usize>,
-    /// Pairs judged wrong on which no suggestion agreed with what is known; a person is to decide.
+    /// Number of misjudged pairs without an accepted suggestion; they need manual review.
     pub left: Option<usize>,
-    /// The same share of the cases held out.
+    /// Order accuracy on the held-out cases.
     pub held_out: Option<Proportion>,
 }
 
-/// All rounds.
+/// Results of all rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rounds {
-    /// In order.
+    /// The rounds in order.
     pub rounds: Vec<Round>,
 }
 

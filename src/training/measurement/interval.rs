@@ -1,30 +1,31 @@
-//! A share with its interval, clustered by image.
+//! Proportions with 95 % confidence intervals, clustered by image.
 //!
-//! Questions about one image are not independent; whole images are drawn again, not questions. A bootstrap
-//! knows no spread but that of its values: where they are few, or all equal, its interval would be too
-//! narrow, down to a point.
+//! Questions about one image are not independent, so the bootstrap resamples images, not questions. With few
+//! or equal values the bootstrap interval is too narrow, down to a point.
 
 use serde::Serialize;
 
 use crate::statistics::{Bootstrap, Clusters, mean, share_interval};
 use crate::support::terminal::number::percent_with_interval;
 
-/// A mean of values between 0 and 1, with its 95 % interval: the percentile interval of the bootstrap over
-/// images, or [Wilson's](crate::statistics::inference::wilson) over them where they are fewer than ten or their means all equal.
+/// Mean of values between 0 and 1, with its 95 % confidence interval.
+///
+/// The interval is the percentile interval of the bootstrap over images, or
+/// [Wilson's](crate::statistics::inference::wilson) interval for fewer than ten images or equal means.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Proportion {
     /// The mean.
     pub value: f64,
-    /// The interval.
+    /// The 95 % confidence interval.
     pub interval: [f64; 2],
-    /// How many values.
+    /// Number of values.
     pub n: usize,
-    /// How many images they belong to.
+    /// Number of images (clusters).
     pub images: usize,
 }
 
 impl Proportion {
-    /// A row of a table: name, value with interval, n and images.
+    /// Returns a table row: name, value with interval, n and number of images.
     pub fn cells(&self, name: &str) -> [String; 4] {
         [
             name.to_owned(),
@@ -35,7 +36,7 @@ impl Proportion {
     }
 }
 
-/// The mean of `(cluster, value)` pairs; `None` when there are none.
+/// Estimates the mean of `(cluster, value)` pairs; `None` for an empty slice.
 pub fn share(values: &[(String, f64)]) -> Option<Proportion> {
     let clusters = Clusters::new(values.iter().map(|(cluster, _)| cluster.as_str()));
     let present: Vec<Option<f64>> = values.iter().map(|(_, value)| Some(*value)).collect();
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_images_have_the_spread_of_theirs() {
+    fn interval_narrows_with_the_number_of_images() {
         let values = |f: fn(usize) -> String| -> Vec<(String, f64)> {
             (0..100)
                 .map(|i| (f(i), f64::from(u8::from(i % 2 == 0))))

@@ -1,5 +1,6 @@
-//! What a panel is worth: phantoms, whose right verdict is known exactly, and real questions whose
-//! better answer is known. Every figure with its interval, and with the image blanked or exchanged.
+//! Accuracy of a panel on phantoms, whose correct verdict is known exactly, and on real questions
+//! whose better response is known. Every statistic has a confidence interval. Image sensitivity is measured with
+//! blank and mismatched images.
 
 mod config;
 mod interval;
@@ -26,15 +27,14 @@ use crate::support::text::plural;
 use crate::training::measurement::test_pair::{ImageCondition, TestPair};
 use crate::training::measurement::test_sets::{KnownOrder, TestSet};
 
-/// How often it is said how far it is.
+/// Time between two progress messages.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Judges every set under every view, saying now and then how far it is. Where all of a set is about one
-/// image, none can be exchanged, and that view is left out.
+/// Judges every test set under every image condition and reports progress to `say`. Skips the mismatched
+/// images of a set with only one image.
 ///
 /// # Errors
-/// When there is nothing to measure, when a data set cannot be read, when the judge fails, and when the
-/// person asked to stop.
+/// If there is nothing to measure, a data set cannot be read, the judge fails, or the user interrupts it.
 pub fn measure(
     judge: &mut dyn Judge,
     plan: &MeasurementConfig,
@@ -45,7 +45,7 @@ pub fn measure(
     if sets.is_empty() {
         bail!(
             "there is nothing to measure\n\
-             hint: --phantoms takes at least 1 where --data brings no questions"
+             hint: pass --phantoms with at least 1, or --data with a data set"
         );
     }
     let mut figures = Vec::new();
@@ -62,21 +62,21 @@ pub fn measure(
                 && !crate::training::measurement::test_pair::can_exchange(&set.trials)
             {
                 say(&format!(
-                    "{}: one image alone, none to exchange it with",
+                    "{}: skipped mismatched images, the set has only one image",
                     set.name
                 ));
                 continue;
             }
             let (start, last) = (Instant::now(), Cell::new(Instant::now()));
             let progress = |done: usize| {
-                interrupt.check("no figures were kept, and the same command begins anew")?;
+                interrupt.check("no results were saved; the same command starts again")?;
                 let all = set.trials.len();
                 if last.get().elapsed() >= PAUSE && done < all {
                     last.set(Instant::now());
                     let left = start.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
                     let left = duration(left);
                     say(&format!(
-                        "{}, {name} image: {done} of {all}, {left} left",
+                        "{}, {name} image: {done} of {all} pairs, {left} left",
                         set.name
                     ));
                 }
@@ -145,7 +145,7 @@ fn of_set(set: &TestSet, view: &str, verdicts: &[Result<Verdict, Unscored>]) -> 
     }
 }
 
-/// Whether the presentation that shows the better response first (or else second) is right.
+/// Returns 1 if the presentation with the better response first (second if not `first`) is judged correctly.
 fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
     let swapped = match known {
         Ordering::Equal => return None,
@@ -159,7 +159,7 @@ fn shown(known: Ordering, verdict: &Verdict, first: bool) -> Option<f64> {
     Some(one_if(order.order() == known))
 }
 
-/// Whether the longer response is preferred, where the shorter one is better.
+/// Returns 1 if the longer response is preferred; `None` unless the shorter one is better.
 fn longer(trial: &TestPair, known: Ordering, judged: Ordering) -> Option<f64> {
     let [a, b] = trial.responses.each_ref();
     let by_length = a
@@ -174,7 +174,7 @@ fn one_if(right: bool) -> f64 {
     f64::from(u8::from(right))
 }
 
-/// Whether the better response has the higher expected score; a tie is half a preference.
+/// Returns 1 if the better response has the higher expected score, ½ for a tie.
 fn preferred(known: &KnownOrder, expected: [f64; 2]) -> Option<f64> {
     let judged = compare(expected);
     match known.order {

@@ -1,4 +1,4 @@
-//! The figures of a measure, as a table and as JSON.
+//! Results of a measurement, as a table and as JSON.
 
 use serde::Serialize;
 
@@ -6,54 +6,54 @@ use super::interval::Proportion;
 use crate::support::tables::{Table, TableSection, TableStyle, render};
 use crate::support::text::plural;
 
-/// All figures of one panel.
+/// Results of one panel.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeasurementReport {
-    /// The panel.
+    /// Name of the panel.
     pub judge: String,
-    /// One entry for each set and view.
+    /// One entry per test set and image condition.
     pub figures: Vec<SetResults>,
 }
 
-/// The figures of one set under one view. A figure that has no meaning for a set is absent.
+/// Results of one test set under one image condition. Statistics undefined for the set are absent.
 #[derive(Clone, Debug, Serialize)]
 pub struct SetResults {
-    /// The set.
+    /// Name of the test set.
     pub set: String,
-    /// What the judge saw: `own`, `blank` or `exchanged` images.
+    /// Image condition: `own`, `blank` or `exchanged`.
     pub image: String,
-    /// Pairs.
+    /// Number of pairs.
     pub n: usize,
-    /// Pairs without a verdict.
+    /// Number of pairs without a verdict.
     pub unscored: usize,
-    /// Why the first of them has none.
+    /// Reason of the first unscored pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unscored_first: Option<String>,
-    /// The combined final order (>, =, <) is right.
+    /// Order accuracy of the combined verdict (>, =, <).
     pub order: Option<Proportion>,
-    /// The final order of the first presentation order alone is right.
+    /// Order accuracy of the first presentation order alone.
     pub single_order: Option<Proportion>,
-    /// The order of the medical knowledge aspect is right.
+    /// Order accuracy of the medical knowledge aspect.
     pub knowledge: Option<Proportion>,
-    /// The better response has the higher expected final score.
+    /// Proportion of pairs whose better response has the higher expected final score.
     pub preferred: Option<Proportion>,
     /// The same, closed questions only.
     pub preferred_closed: Option<Proportion>,
     /// The same, open questions only.
     pub preferred_open: Option<Proportion>,
-    /// The better response has the higher expected factual accuracy.
+    /// Proportion of pairs whose better response has the higher expected factual accuracy.
     pub preferred_by_accuracy: Option<Proportion>,
-    /// The final order of the presentation that shows the better response first is right, and of that which shows it
-    /// second; their difference is the position bias.
+    /// Order accuracy of the presentations with the better response first, and second. Their difference is the
+    /// position bias.
     pub better_shown: [Option<Proportion>; 2],
-    /// The two presentation orders disagree.
+    /// Flip rate: the two presentation orders disagree.
     pub flips: Option<Proportion>,
-    /// The longer response is preferred where the shorter one is better.
+    /// Proportion of pairs with a better shorter response whose longer response is preferred.
     pub longer: Option<Proportion>,
 }
 
 impl MeasurementReport {
-    /// Whether not one pair has a verdict.
+    /// Returns true if no pair has a verdict.
     pub fn is_empty(&self) -> bool {
         self.figures
             .iter()

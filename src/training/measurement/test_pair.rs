@@ -1,4 +1,4 @@
-//! Pairs whose better response is known, judged with their own image, a blank one, and another's.
+//! Pairs whose better response is known, judged with the original, a blank or a mismatched image.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::data::images::derived::blank;
 use crate::judging::judge::{Judge, PairJob, Unscored};
 use acem3_conclusion::Verdict;
 
-/// Pairs judged at once.
+/// Pairs per batch.
 const BATCH: usize = 16;
 
-/// A pair with what is known of it.
+/// A pair of a test set.
 pub(crate) struct TestPair {
-    /// Pairs about equal images have equal keys.
+    /// Key of the image; pairs with the same image have the same key.
     pub(crate) cluster: String,
     /// The image.
     pub(crate) image: Arc<LoadedImage>,
@@ -25,19 +25,19 @@ pub(crate) struct TestPair {
     pub(crate) responses: [String; 2],
 }
 
-/// What a judge is shown in place of the image.
+/// The image that the judge sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImageCondition {
-    /// The image itself.
+    /// The original image.
     Own,
     /// A grey image of the same size.
     Blank,
-    /// The image of another trial.
+    /// The image of another pair.
     Exchanged,
 }
 
-/// Judges all trials; where there is no verdict, says why. After each batch `progress` is told how many were
-/// judged, and may end it.
+/// Judges all pairs and returns a verdict, or the reason for none, for each. Calls `progress` with the number of
+/// judged pairs after each batch; an error of `progress` ends the run.
 pub(crate) fn judge(
     judge: &mut dyn Judge,
     trials: &[TestPair],
@@ -63,7 +63,8 @@ fn job(trials: &[TestPair], i: usize, view: ImageCondition) -> Result<PairJob> {
         ImageCondition::Own => trial.image.clone(),
         ImageCondition::Blank => blank(&trial.image.decoded)?,
         ImageCondition::Exchanged => {
-            let other = stranger(trials, i).context("all trials are about one image")?;
+            let other = next_with_other_image(trials, i)
+                .context("all pairs of the test set have the same image")?;
             other.image.clone()
         }
     };
@@ -89,14 +90,14 @@ fn job(trials: &[TestPair], i: usize, view: ImageCondition) -> Result<PairJob> {
     })
 }
 
-/// The next trial that is about another image, if there is one.
-fn stranger(trials: &[TestPair], i: usize) -> Option<&TestPair> {
+/// Returns the next pair with a different image, if there is one.
+fn next_with_other_image(trials: &[TestPair], i: usize) -> Option<&TestPair> {
     let own = &trials[i];
     let mut later = (1..trials.len()).map(|step| &trials[(i + step) % trials.len()]);
     later.find(|other| other.cluster != own.cluster)
 }
 
-/// Whether images can be exchanged between the trials.
+/// Returns true if the pairs have at least two different images.
 pub(crate) fn can_exchange(trials: &[TestPair]) -> bool {
-    !trials.is_empty() && stranger(trials, 0).is_some()
+    !trials.is_empty() && next_with_other_image(trials, 0).is_some()
 }

@@ -1,4 +1,4 @@
-//! The sets a panel is measured on.
+//! Test sets of a measurement: phantoms and held-out parts of public data sets.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -24,26 +24,26 @@ use crate::data::images::{ImageReader, LoadedImage};
 use crate::data::phantoms::phantom;
 use crate::training::measurement::test_pair::TestPair;
 
-/// Rows of the Path-VQA development set that no training sees, and those that one may see. A few
-/// images occur in both; questions about them are not measured.
+/// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
+/// [`TRAINED_ROWS`]; questions about those images are excluded.
 const MEASURED_ROWS: Range<u64> = 1000..1500;
+/// Rows of the Path-VQA development set that may be used for training.
 const TRAINED_ROWS: Range<u64> = 0..1000;
 
 const SLAKE: (&str, DatasetSplit) = ("SLAKE validate", DatasetSplit::SlakeValidate);
 
-/// What is known of a pair.
+/// The known order of a pair.
 pub(crate) struct KnownOrder {
     /// Which response is better.
     pub(crate) order: Ordering,
-    /// Which is better in each of the three aspects, in the order of [`Aspect::ALL`], where that is
-    /// known.
+    /// Which response is better in each aspect, in the order of [`Aspect::ALL`]; `None` if unknown.
     pub(crate) aspects: [Option<Ordering>; 3],
-    /// Whether the question is closed, where that is known.
+    /// Whether the question is closed; `None` if unknown.
     pub(crate) closed: Option<bool>,
 }
 
 impl KnownOrder {
-    /// Which response is better in this aspect, where that is known.
+    /// Returns which response is better in this aspect; `None` if unknown.
     pub(crate) fn aspect(&self, aspect: Aspect) -> Option<Ordering> {
         let mut all = Aspect::ALL.into_iter().zip(self.aspects);
         all.find(|(of, _)| *of == aspect)
@@ -51,17 +51,17 @@ impl KnownOrder {
     }
 }
 
-/// A named set.
+/// A named list of pairs with known orders.
 pub(crate) struct TestSet {
     pub(crate) name: &'static str,
-    /// Whether the known orders are those of exact final scores, ties among them. If not, only the
-    /// better response is known.
+    /// Whether the known orders come from exact final scores, including ties. Otherwise only the better
+    /// response is known.
     pub(crate) exact: bool,
     pub(crate) trials: Vec<TestPair>,
     pub(crate) known: Vec<KnownOrder>,
 }
 
-/// Phantoms, and the held-out parts of the data sets where there is a folder of them; none is empty.
+/// Returns the phantoms and, with a data folder, the held-out parts of the data sets. Omits empty sets.
 pub(crate) fn sets(plan: &MeasurementConfig) -> Result<Vec<TestSet>> {
     let mut sets = vec![phantoms(plan.phantoms, plan.seed)?];
     if let Some(data) = &plan.data {
@@ -81,7 +81,7 @@ pub(crate) fn sets(plan: &MeasurementConfig) -> Result<Vec<TestSet>> {
     Ok(sets)
 }
 
-/// Phantoms, whose right verdict is known in every part.
+/// Generates phantoms, whose correct verdict is known for every aspect.
 pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     for i in 0..n {
@@ -91,7 +91,10 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
             phantom.image.height() as usize,
         );
         let decoded = DecodedImage::from_rgb(w, h, phantom.image.into_raw());
-        let image = loaded("phantom", decoded.context("a phantom without pixels")?);
+        let image = loaded(
+            "phantom",
+            decoded.context("the phantom image has no pixels")?,
+        );
         let [a, b] = phantom.responses;
         known.push(KnownOrder {
             order: a.conclusion.score.cmp(&b.conclusion.score),
@@ -114,7 +117,7 @@ pub(crate) fn phantoms(n: u64, seed: u64) -> Result<TestSet> {
     })
 }
 
-/// Some questions of SLAKE's validation part, about as many images as there can be.
+/// Samples questions of SLAKE's validation split that cover as many images as possible.
 pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
     let limit = usize::try_from(n).unwrap_or(usize::MAX);
     let (name, split) = SLAKE;
@@ -129,7 +132,7 @@ pub(crate) fn slake(data: &Path, n: u64, seed: u64) -> Result<TestSet> {
     )
 }
 
-/// One of each group, then the second of each, and so on.
+/// Orders items round-robin: the first of each group, then the second of each, and so on.
 fn in_turn<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
     let mut taken: HashMap<String, usize> = HashMap::new();
     let turns = items.into_iter().map(|item| {
@@ -142,7 +145,7 @@ fn in_turn<T>(items: Vec<T>, group: impl Fn(&T) -> String) -> Vec<T> {
     turns.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The reference answer against a plausible wrong one, the better one now first and now second.
+/// Pairs each reference answer with a plausible wrong one, in random order.
 fn references(
     name: &'static str,
     (data, split): (&Path, DatasetSplit),
@@ -198,7 +201,7 @@ fn of_items(
     })
 }
 
-/// Two real models' answers to a closed question, of which one agrees with the reference.
+/// Pairs two models' answers to a closed question; exactly one agrees with the reference.
 fn model_answers(data: &Path, limit: usize, images: &mut DecodedImages) -> Result<TestSet> {
     let (mut trials, mut known) = (Vec::new(), Vec::new());
     let trained = path_vqa_model_pairs(data, TRAINED_ROWS)?;
@@ -229,14 +232,14 @@ fn model_answers(data: &Path, limit: usize, images: &mut DecodedImages) -> Resul
     })
 }
 
-/// The pairs about images of which none was trained on.
+/// Removes pairs whose image occurs in the training rows.
 fn unseen(mut pairs: Vec<ModelPair>, trained: &[ModelPair]) -> Vec<ModelPair> {
     let seen: HashSet<&str> = trained.iter().map(|p| p.image_key.as_str()).collect();
     pairs.retain(|pair| !seen.contains(pair.image_key.as_str()));
     pairs
 }
 
-/// Decoded images by key.
+/// Cache of decoded images by key.
 struct DecodedImages {
     files: ImageReader,
     decoded: HashMap<String, Arc<LoadedImage>>,
@@ -266,7 +269,7 @@ mod tests {
     use crate::data::cases::Response;
 
     #[test]
-    fn the_first_few_are_of_many_groups() {
+    fn items_are_ordered_round_robin() {
         let ordered = in_turn(vec!["a1", "a2", "a3", "b1", "c1", "c2"], |text| {
             text[..1].to_owned()
         });
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn no_image_that_was_trained_on_is_measured() {
+    fn images_of_training_rows_are_excluded() {
         let response = |text: &str| Response {
             model: text.to_owned(),
             text: text.to_owned(),

@@ -60,7 +60,9 @@ pub fn log_probabilities(logits: &Tensor, targets: &[u32]) -> Result<Vec<f32>> {
     rows.map(|(row, target)| {
         let logit = row.get(*target as usize).copied();
         logit.map(|l| l - log_sum_exp(row)).ok_or_else(|| {
-            candle::Error::Msg(format!("token {target} is beyond a vocabulary of {v}"))
+            candle::Error::Msg(format!(
+                "token {target} is out of range, expected less than {v}"
+            ))
         })
     })
     .collect()

@@ -1,6 +1,6 @@
 //! Errors of a vision configuration.
 
-/// A configuration that describes no network, or a selection that names no state of it.
+/// Invalid configuration of a vision encoder, or selection of a missing state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A size that must be positive is zero.
@@ -9,16 +9,16 @@ pub enum ConfigError {
         /// The field of [`VisionConfig`].
         field: &'static str,
     },
-    /// A size beyond those of any encoder.
+    /// A size above the supported maximum.
     #[error(
         "vision config: `{field}` is {size}, expected at most {most}\nhint: the file may be damaged"
     )]
     Large {
         /// The field of [`VisionConfig`].
         field: &'static str,
-        /// What it says.
+        /// Value of the field.
         size: usize,
-        /// The most that is read.
+        /// Supported maximum.
         most: usize,
     },
     /// The heads do not divide the hidden size.
@@ -32,7 +32,7 @@ pub enum ConfigError {
         /// `num_attention_heads`.
         heads: usize,
     },
-    /// Not even one patch fits into the image.
+    /// A patch is larger than the image.
     #[error(
         "vision config: `patch_size` {patch} is larger than `image_size` {image}\n\
          hint: check that both come from the same checkpoint"

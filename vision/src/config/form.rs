@@ -1,13 +1,13 @@
-//! How the published vision transformers differ from one another.
+//! Differences between published vision transformers.
 
 use serde::{Deserialize, Serialize};
 
-/// The parts that one vision transformer has and another has not. The default is CLIP's form.
+/// Optional parts of a vision transformer. The default is CLIP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "independent parts, each there or not, are what bools are for"
+    reason = "the parts are independent of each other"
 )]
 pub struct Form {
     /// A learned token before the patches (all but `SigLIP`).
@@ -16,11 +16,11 @@ pub struct Form {
     pub patch_bias: bool,
     /// A layer norm before the first block (CLIP).
     pub pre_norm: bool,
-    /// The layer norm after the last block must be there; where this is false it is loaded if present.
+    /// Whether the layer norm after the last block is required; if false, it is loaded if present.
     pub post_norm: bool,
     /// Queries, keys and values come from one matrix (`timm`, `open_clip`).
     pub fused_qkv: bool,
-    /// What attention and MLP add is scaled by a learned factor for each channel (`DINOv2`; Touvron et al.
+    /// The outputs of attention and MLP are scaled by a learned factor per channel (`DINOv2`; Touvron et al.
     /// 2021, "`LayerScale`").
     pub layer_scale: bool,
     /// Side of the stored grid of positions where it is not that of the patches, to which it is then
@@ -43,7 +43,7 @@ impl Default for Form {
 }
 
 impl Form {
-    /// Whether this is CLIP's form, which a file need not state.
+    /// Returns true for CLIP's form, which files omit.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

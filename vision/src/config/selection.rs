@@ -1,4 +1,4 @@
-//! The choice of hidden state and tokens that are an encoder's features.
+//! Selection of the hidden state and tokens that are an encoder's features.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ pub enum SelectFeature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Selection {
     /// Index into Hugging Face's tuple of hidden states, in which the embeddings come first. A negative
-    /// index counts from its end: −1 is the output of the last block, −2 that of the last but one.
+    /// index counts from its end: −1 is the output of the last block, −2 that of the block before.
     pub select_layer: i64,
     /// Which tokens of that state.
     pub select_feature: SelectFeature,
     /// Whether they pass through the norm after the last block (`last_hidden_state` of `SigLIP` and
-    /// `DINOv2`, whose hidden states are what comes before it).
+    /// `DINOv2`, whose hidden states precede that norm).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub post_norm: bool,
 }

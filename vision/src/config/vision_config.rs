@@ -34,7 +34,7 @@ pub struct VisionConfig {
     /// The MLP's activation.
     #[serde(default = "default_act")]
     pub hidden_act: Activation,
-    /// What it has that CLIP has not, and the other way round.
+    /// Differences from CLIP.
     #[serde(default, skip_serializing_if = "Form::is_default")]
     pub form: Form,
 }
@@ -77,7 +77,7 @@ impl VisionConfig {
         Ok(())
     }
 
-    /// Patches along one side of the image; pixels beyond the last whole patch are not looked at.
+    /// Patches along one side of the image; pixels beyond the last whole patch are ignored.
     pub fn grid(&self) -> usize {
         self.image_size.checked_div(self.patch_size).unwrap_or(0)
     }
@@ -116,7 +116,7 @@ fn default_eps() -> f64 {
     1e-5
 }
 
-/// What Hugging Face's `CLIPVisionConfig` means when the field is left out.
+/// Default of Hugging Face's `CLIPVisionConfig`.
 fn default_act() -> Activation {
     Activation::QuickGelu
 }
@@ -177,7 +177,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn sizes_that_describe_no_network_are_named() {
+    fn inconsistent_sizes_are_rejected() {
         assert_eq!(tiny().validate(), Ok(()));
         let zero = VisionConfig {
             patch_size: 0,

@@ -1,46 +1,46 @@
-//! Why a file is not an image we can look at.
+//! Errors of decoding image files.
 
 use super::format::Format;
 
-/// What is wrong with an image file. Messages do not name the file: the caller writes `{file}: {error}`.
+/// Error of an image file. Messages do not name the file: the caller writes `{file}: {error}`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// No bytes at all.
-    #[error("the image file is empty\nhint: check that the download or export of it finished")]
+    #[error("the image file is empty\nhint: check that its download or export finished")]
     Empty,
-    /// A format that is known by name only.
+    /// A recognised but unsupported format.
     #[error(
-        "{name} is not a format that is read\n\
+        "unsupported image format: {name}\n\
          hint: convert it to PNG; expected JPEG, PNG, BMP, TIFF, WebP or DICOM"
     )]
     Foreign {
         /// The name of the format.
         name: &'static str,
     },
-    /// Nothing that looks like an image.
+    /// An unknown format.
     #[error(
         "unknown image format, the file begins with the bytes {first}\n\
          hint: expected JPEG, PNG, BMP, TIFF, WebP or DICOM"
     )]
     Unknown {
-        /// The first four in hexadecimal: a signature, and too little of a text to tell anything of anybody.
+        /// The first four bytes in hexadecimal, too few to disclose personal data.
         first: String,
     },
-    /// More bytes than are read.
+    /// File larger than the limit.
     #[error(
         "the image file has {got} bytes, the limit is {limit}\n\
-         hint: store it compressed, or scaled down"
+         hint: compress the image or scale it down"
     )]
     TooManyBytes {
         /// The size of the file.
         got: usize,
-        /// The most that is read.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// More pixels than are decoded.
+    /// More pixels than the limit.
     #[error(
         "the {format} image has {width} x {height} pixels, the limit is {limit} in all\n\
-         hint: scale it down; no model looks at so many"
+         hint: scale it down; no model uses that many pixels"
     )]
     TooManyPixels {
         /// The format.
@@ -49,7 +49,7 @@ pub enum DecodeError {
         width: u32,
         /// The height the file states.
         height: u32,
-        /// The most that are decoded.
+        /// The limit in pixels.
         limit: u64,
     },
     /// The file ends before the image does.
@@ -58,40 +58,40 @@ pub enum DecodeError {
         /// The format.
         format: Format,
     },
-    /// A kind of its format that is not read.
+    /// An unsupported variant of a format.
     #[error("unsupported {format} image: {what}\nhint: convert it to PNG of 8 bits")]
     Unsupported {
         /// The format.
         format: Format,
-        /// The decoder's words.
+        /// Message of the decoder.
         what: String,
     },
     /// An object without pixels.
     #[error(
         "the DICOM object holds no image\n\
-         hint: reports, plans and presentation states have no pixels; name the object of the image itself"
+         hint: reports, plans and presentation states have no pixels; pass the image object"
     )]
     NoPixels,
     /// A frame or window that an object does not have.
-    #[error("the DICOM image cannot be shown as asked: {what}\nhint: {hint}")]
+    #[error("invalid frame or window for the DICOM image: {what}\nhint: {hint}")]
     View {
-        /// What was asked for, and what there is.
+        /// Requested and available frames or windows.
         what: String,
-        /// What to do.
+        /// How to fix it.
         hint: &'static str,
     },
-    /// Against the rules of its format.
+    /// A file that violates its format.
     #[error("the {format} file is damaged: {what}\nhint: copy or export it again")]
     Damaged {
         /// The format.
         format: Format,
-        /// The decoder's words.
+        /// Message of the decoder.
         what: String,
     },
 }
 
 impl DecodeError {
-    /// Sorts the errors of the decoders into ours. `exhausted`: the decoder asked for more than there was.
+    /// Converts an error of a decoder. `exhausted`: the decoder read past the end of the file.
     pub(super) fn from_decoder(format: Format, error: &image::ImageError, exhausted: bool) -> Self {
         let what = one_line(&error.to_string());
         match error {
@@ -101,7 +101,7 @@ impl DecodeError {
         }
     }
 
-    /// A decoder's panic, which is our word for a file that broke it.
+    /// Returns the error for a panic in a decoder.
     pub(super) fn broken_decoder(format: Format) -> Self {
         Self::Damaged {
             format,

@@ -1,4 +1,4 @@
-//! Every kind of pixel to RGB of 8 bits.
+//! Converts all pixel types to 8-bit RGB.
 
 use image::DynamicImage;
 

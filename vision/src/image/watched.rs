@@ -1,4 +1,4 @@
-//! A reader that remembers whether more was asked of it than there was.
+//! Reader that records reads past the end of the data.
 //!
 //! The decoders have five ways of saying that a file ended too early, some of them only words; this is one
 //! way of knowing it.

@@ -1,4 +1,4 @@
-//! `LLaVA-NeXT`'s view of large images: the whole in small, and a grid of tiles in full.
+//! `LLaVA-NeXT`'s preprocessing of large images: a downscaled image and a grid of full-resolution tiles.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::image_processor::{ImageProcessor, MAX_BYTES};
 use crate::image::DecodedImage;
 use crate::resize::{Canvas, Target, buffer_size, resize};
 
-/// How a large image becomes several inputs of the encoder (`image_processing_llava_next.py`).
+/// Splits a large image into several encoder inputs (`image_processing_llava_next.py`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnyRes {
     processor: ImageProcessor,
@@ -18,7 +18,7 @@ pub struct AnyRes {
     pinpoints: Vec<[usize; 2]>,
 }
 
-/// One image as the encoder sees it.
+/// Encoder inputs of one image.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     /// (1 + rows · columns, 3, s, s): the whole image, then the tiles row by row.
@@ -73,13 +73,13 @@ impl AnyRes {
         let (height, width) = self.resolution(image.height(), image.width());
         let padded = scaled_onto_black(self, image, (height, width))?;
         let grid = (height / self.side, width / self.side);
-        // Squeezed, not cut: the whole is seen.
+        // Scaled without cropping, so that the whole image is visible.
         let whole = view(self, image, (self.side, self.side))?;
         let mut inputs = vec![self.processor.preprocess(&whole)?];
         for row in 0..grid.0 {
             for column in 0..grid.1 {
                 let tile = tile(&padded, row, column, self.side).ok_or_else(|| {
-                    ProcessError::settings("a tile lies outside of its image".to_owned())
+                    ProcessError::settings("a tile is outside the image".to_owned())
                 })?;
                 inputs.push(self.processor.preprocess(&tile)?);
             }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_without_a_tile_are_errors() {
+    fn settings_without_tiles_are_rejected() {
         let free = ImageProcessor::default();
         assert!(AnyRes::new(free, vec![[4, 4]]).is_err());
         for points in [vec![], vec![[4, 6]], vec![[0, 4]], vec![[1 << 40, 1 << 40]]] {

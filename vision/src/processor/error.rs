@@ -1,18 +1,18 @@
-//! Why an image does not become pixel values.
+//! Errors of image preprocessing.
 
-/// Why an image cannot be brought into the form the encoder expects.
+/// Error of image preprocessing.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// The settings contradict themselves.
+    /// Contradictory settings.
     #[error("image processor: {what}\nhint: check the preprocessor's configuration")]
     Settings {
         /// What is wrong, naming the field.
         what: String,
     },
-    /// An image so oblong that its resized form would fill the memory.
+    /// An image so elongated that resizing it would take too much memory.
     #[error(
-        "an image of {width} x {height} pixels is too oblong to be resized\n\
-         hint: crop it to the part that matters"
+        "an image of {width} x {height} pixels is too elongated to resize\n\
+         hint: crop it to the relevant part"
     )]
     Oblong {
         /// Width in pixels.

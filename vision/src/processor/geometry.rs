@@ -1,4 +1,4 @@
-//! What of an image is kept, and at which size.
+//! Output size and crop of preprocessing.
 
 use super::error::ProcessError;
 use super::image_processor::ImageProcessor;

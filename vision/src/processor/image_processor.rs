@@ -1,4 +1,4 @@
-//! Images to pixel values, as an encoder saw them in training.
+//! Converts images to pixel values with the preprocessing of an encoder's training.
 //!
 //! The fields are those of a Hugging Face `preprocessor_config.json` for CLIP, so such a file deserialises as it
 //! is, plus `pad` and `centre`. Missing fields have CLIP's values.
@@ -11,11 +11,11 @@ use super::size::{Centre, CropSize, Pad, Size};
 use crate::image::DecodedImage;
 use crate::resize::{Resample, buffer_size, resize};
 
-/// How an image becomes pixel values.
+/// Preprocessing settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageProcessor {
-    /// Whether an oblong image is made square first.
+    /// Whether the image is padded to a square first.
     pub pad: Pad,
     /// Whether the image is scaled to `size`.
     pub do_resize: bool,
@@ -23,16 +23,16 @@ pub struct ImageProcessor {
     pub size: Size,
     /// The filter.
     pub resample: Resample,
-    /// Whether the middle is cut out; not stated, it is if there is a `crop_size`.
+    /// Whether the centre is cropped; by default, if there is a `crop_size`.
     pub do_center_crop: Option<bool>,
-    /// The size of that middle part.
+    /// Size of the centre crop.
     pub crop_size: Option<CropSize>,
     /// Where it lies when the margins cannot be equal.
     #[serde(skip_serializing_if = "Centre::is_default")]
     pub centre: Centre,
     /// Whether bytes are multiplied by `rescale_factor`.
     pub do_rescale: bool,
-    /// 1/255, which makes bytes numbers from 0 to 1.
+    /// Factor, usually 1/255, which maps bytes to 0 to 1.
     pub rescale_factor: f64,
     /// Whether `image_mean` is subtracted and the rest divided by `image_std`.
     pub do_normalize: bool,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_is_kept() {
+    fn centre_is_cropped() {
         let image = image(30, 10);
         let full = ImageProcessor {
             do_center_crop: Some(false),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_named() {
+    fn contradictory_settings_are_rejected() {
         let image = image(30, 10);
         let wrong = [
             (
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_strip_is_refused_and_its_middle_is_not() {
+    fn extremely_elongated_image_is_rejected_unless_cropped() {
         let strip = image(1, 1 << 20);
         let whole = ImageProcessor {
             size: Size::Number(336),

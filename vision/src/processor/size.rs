@@ -1,4 +1,4 @@
-//! The sizes in a preprocessor's settings, in the forms in which files on the hub write them.
+//! Sizes in preprocessor settings, in all formats that files on the hub use.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub enum CropSize {
     Number(usize),
 }
 
-/// What happens to an oblong image before it is scaled.
+/// Padding of an image before it is scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pad {
@@ -55,7 +55,7 @@ pub enum Pad {
     Square,
 }
 
-/// Where the middle part lies when the margins cannot be equal.
+/// Position of the centre crop if the margins cannot be equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Centre {

@@ -8,19 +8,19 @@ use crate::config::{SelectFeature, Selection, VisionConfig};
 use crate::processor::ImageProcessor;
 use crate::tower::VisionTower;
 
-/// What the files say about an encoder.
+/// A published encoder, as described by its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// How its tensors are named.
+    /// Naming scheme of its tensors.
     pub layout: Layout,
     /// The network.
     pub config: VisionConfig,
-    /// How images are prepared for it.
+    /// Preprocessing of images.
     pub processor: ImageProcessor,
 }
 
 impl Published {
-    /// Whether the processor's images are those that the network takes.
+    /// Checks that the processor's output size is the network's input size.
     pub fn check(&self) -> Result<(), PublishedError> {
         self.config.validate()?;
         let side = self.config.image_size;
@@ -30,7 +30,7 @@ impl Published {
         }
     }
 
-    /// The patch features for which the encoder is commonly taken: the last but one state of CLIP (`LLaVA`),
+    /// Returns the commonly used patch features: the last but one state of CLIP (`LLaVA`),
     /// elsewhere the last one, normed (`PaliGemma` with `SigLIP`, `DINOv2`'s patch tokens, `timm`).
     pub fn selection(&self) -> Selection {
         let clip = matches!(self.layout, Layout::Clip | Layout::OpenClip);

@@ -1,21 +1,19 @@
-//! Why a published encoder cannot be used.
+//! Errors of published encoders.
 
 use crate::config::ConfigError;
 
-/// A configuration that is not understood, by file and field.
+/// Unsupported or invalid configuration, with file and field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
-    /// A file that is needed is not there.
-    #[error(
-        "`{file}` is missing\nhint: the folder must hold the encoder's files as they were published"
-    )]
+    /// A required file is missing.
+    #[error("`{file}` is missing\nhint: download the published file into the folder")]
     Missing {
         /// Its name.
         file: &'static str,
     },
-    /// A field that is missing or has a value that is not known here.
+    /// A missing field or an unsupported value.
     #[error(
-        "{file}: `{field}` {what}\nhint: only the architectures that `acem3` names are supported, with their published settings"
+        "{file}: `{field}` {what}\nhint: use a supported architecture with its published settings"
     )]
     Field {
         /// The file's name.
@@ -25,7 +23,7 @@ pub enum PublishedError {
         /// What is wrong: expected and got.
         what: String,
     },
-    /// The processor's images are not those that the network takes.
+    /// The image processor's output size differs from the network's input size.
     #[error(
         "the image processor yields {}, expected {side} x {side} pixels as the network's configuration says\n\
          hint: check that both files come from the same repository",
@@ -37,7 +35,7 @@ pub enum PublishedError {
         /// The network's `image_size`.
         side: usize,
     },
-    /// Sizes that describe no network.
+    /// Inconsistent sizes.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -49,12 +47,12 @@ fn describe(size: Option<(usize, usize)>) -> String {
     }
 }
 
-/// Tensors that are not those of the configuration. Names are those in the file.
+/// Tensors that do not fit the configuration. Names are those in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WeightsError {
     /// No tensor has the name of a patch embedding.
     #[error(
-        "no tensor ends in `{expected}`\nhint: the file holds no vision encoder of the layout its configuration names"
+        "no tensor ends in `{expected}`\nhint: check that the file contains a vision encoder in the layout of its configuration"
     )]
     NoEncoder {
         /// The end of the name of the tensor that every encoder of the layout has.
@@ -70,7 +68,7 @@ pub enum WeightsError {
         /// Another one.
         second: String,
     },
-    /// A tensor that the configuration asks for is not there.
+    /// A tensor that the configuration requires is missing.
     #[error(
         "tensor `{name}` is missing\nhint: check that weights and configuration come from the same repository"
     )]
@@ -78,9 +76,9 @@ pub enum WeightsError {
         /// Its name in the file.
         name: String,
     },
-    /// A tensor that the configuration does not ask for.
+    /// A tensor that the configuration does not use.
     #[error(
-        "tensor `{name}` is of no use to an encoder with this configuration\n\
+        "tensor `{name}` is unexpected for this configuration\n\
          hint: check that weights and configuration come from the same repository"
     )]
     Surplus {
@@ -105,7 +103,7 @@ pub enum WeightsError {
     Tensor {
         /// Its name in the file.
         name: String,
-        /// What candle says.
+        /// Message of candle.
         what: String,
     },
 }

@@ -145,7 +145,7 @@ pub(super) fn open(
     })
 }
 
-/// What the architecture is where its file leaves a field out (`configuration_clip.py` and its siblings).
+/// Defaults of the architecture for missing fields (`configuration_clip.py` and its siblings).
 pub(super) fn defaults(layout: Layout) -> VisionConfig {
     let base = VisionConfig {
         hidden_size: 768,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_leaves_out_is_the_architectures_default() {
+    fn missing_fields_get_architecture_defaults() {
         let siglip =
             json!({"model_type": "siglip", "vision_config": {"model_type": "siglip_vision_model"}});
         let preprocessor = json!({"image_processor_type": "SiglipImageProcessor"});
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_known_are_named() {
+    fn unsupported_values_are_rejected() {
         let preprocessor = json!({});
         let cases = [
             (json!({"model_type": "vit"}), "`model_type` is \"vit\""),

@@ -1,8 +1,8 @@
-//! How publishers name an encoder's tensors.
+//! Tensor naming schemes of published encoders.
 
 use serde::{Deserialize, Serialize};
 
-/// A way to name tensors.
+/// Tensor naming scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {

@@ -1,16 +1,16 @@
-//! From a file's tensor names to ours and back.
+//! Maps tensor names of a file to acem3's names and back.
 
 use super::error::WeightsError;
 use super::layout::{BLOCKS, Layout, Names};
 
-/// What a tensor of a file is to the encoder.
+/// Role of a tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// One of its tensors; the name is ours.
     Encoder(String),
     /// A part of the published model that patch features do not need, such as its text tower.
     Unused,
-    /// Nothing that a model of this layout has.
+    /// Not part of any model of this layout.
     Unknown,
 }
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parts_are_told_from_strangers() {
+    fn unused_and_unknown_tensors_are_distinguished() {
         let timm = at(Layout::OpenClipTimm, "visual.trunk.");
         for name in [
             "text.transformer.embeddings.word_embeddings.weight",

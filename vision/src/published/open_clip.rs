@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_another_network_is_named() {
+    fn unsupported_settings_are_rejected() {
         let with = |field: &str, value: Value| {
             let mut json = json!({"model_cfg": {"vision_cfg": {"layers": 2, "width": 128}}});
             json["model_cfg"]["vision_cfg"][field] = value;

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_and_new_files_are_read_and_the_rest_is_passed_over() {
+    fn old_and_new_files_are_read() {
         let old = json!({"feature_extractor_type": "CLIPFeatureExtractor", "size": 336, "crop_size": 336,
             "do_center_crop": true, "resample": 3, "do_convert_rgb": true, "processor_class": "x"});
         let new = json!({"image_processor": {"image_processor_type": "CLIPImageProcessorFast",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_known_are_named() {
+    fn unsupported_values_are_rejected() {
         for (file, what) in [
             (json!({"resample": 1}), "`resample` is 1"),
             (

@@ -1,4 +1,4 @@
-//! The encoders that are known by name.
+//! Registry of encoders by name.
 
 use super::encoder::Published;
 use super::hub;
@@ -7,10 +7,10 @@ use crate::config::{Form, VisionConfig};
 use crate::processor::{Centre, CropSize, ImageProcessor, Size};
 use acem3_kernels::Activation;
 
-/// A published encoder: where it lies and what its files say.
+/// A published encoder: its repository and configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The name by which it is asked for.
+    /// Short name.
     pub name: &'static str,
     /// Its repository on the hub.
     pub repository: &'static str,
@@ -76,7 +76,7 @@ const fn dinov2(
     }
 }
 
-/// All that are known. Other checkpoints of the same architectures are read from their own files.
+/// All registered encoders. Other checkpoints of the same architectures are read from their own files.
 pub const ENTRIES: &[Entry] = &[
     clip(
         "clip-vit-b32",

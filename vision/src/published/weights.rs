@@ -1,4 +1,4 @@
-//! The tensors of a file under our names and in our shapes, or an error that names the one at fault.
+//! Converts the tensors of a file to acem3's names and shapes, and checks them.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl Renaming {
         let mut expected: HashMap<String, Vec<usize>> = config.tensors().into_iter().collect();
         let mut renamed = HashMap::new();
         let mut stored: Vec<(String, Tensor)> = tensors.into_iter().collect();
-        // The same tensor is named whenever there are several at fault.
+        // Deterministic: the same tensor is reported if several are invalid.
         stored.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, tensor) in stored {
             let ours = match self.place(&name) {
@@ -69,7 +69,7 @@ mod tests {
     use crate::config::tiny;
 
     #[test]
-    fn what_is_missing_surplus_or_misshapen_is_named_as_in_the_file() {
+    fn invalid_tensors_are_named_as_in_the_file() {
         let config = VisionConfig {
             form: Form::timm(),
             ..tiny()
@@ -93,7 +93,7 @@ mod tests {
         assert!(error(missing).contains("`visual.trunk.blocks.1.norm2.bias` is missing"));
         let mut surplus = whole.clone();
         surplus.insert("visual.trunk.blocks.3.norm2.bias".into(), zeros(&[8]));
-        assert!(error(surplus).contains("blocks.3.norm2.bias` is of no use"));
+        assert!(error(surplus).contains("blocks.3.norm2.bias` is unexpected"));
         let mut wrong = whole.clone();
         wrong.insert("visual.trunk.cls_token".into(), zeros(&[2, 1, 8]));
         assert!(error(wrong).contains("`visual.trunk.cls_token` has shape [2, 1, 8]"));

@@ -1,4 +1,4 @@
-//! Samples in colour to red, green and blue of 8 bits.
+//! Converts colour samples of DICOM frames to 8-bit RGB.
 
 use super::super::error::DecodeError;
 use super::error::unsupported;

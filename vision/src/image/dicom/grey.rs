@@ -1,4 +1,4 @@
-//! Stored values to the modality's, and those to grey.
+//! Modality transform and grey-scale window of DICOM frames.
 
 use dicom_object::{DefaultDicomObject, InMemDicomObject, Tag};
 use dicom_pixeldata::DecodedPixelData;
@@ -16,7 +16,7 @@ const WINDOW_WIDTH: Tag = Tag(0x0028, 0x1051);
 const WINDOW_NAME: Tag = Tag(0x0028, 0x1055);
 const VOI_FUNCTION: Tag = Tag(0x0028, 0x1056);
 
-/// Stored values to those of the modality.
+/// Modality transform: stored values to modality values.
 #[derive(Clone, Debug)]
 pub(super) enum Modality {
     /// `slope · value + intercept`.
@@ -25,7 +25,7 @@ pub(super) enum Modality {
     Table(Table),
 }
 
-/// Values of the modality to grey.
+/// Window: modality values to grey.
 #[derive(Clone, Debug)]
 pub(super) enum Grey {
     /// By the formula of C.11.2.1.2.1.
@@ -44,7 +44,7 @@ fn item(object: &DefaultDicomObject, tag: Tag) -> Option<&InMemDicomObject> {
 }
 
 impl Modality {
-    /// The table of an object, else its slope and intercept.
+    /// Reads the lookup table of an object, otherwise its slope and intercept.
     pub(super) fn read(
         object: &DefaultDicomObject,
         decoded: &DecodedPixelData,
@@ -57,7 +57,7 @@ impl Modality {
         if slope.is_finite() && intercept.is_finite() {
             Ok(Self::Linear { slope, intercept })
         } else {
-            Err(damaged("its rescale slope or intercept is no number"))
+            Err(damaged("rescale slope and intercept must be numbers"))
         }
     }
 
@@ -69,7 +69,7 @@ impl Modality {
         }
     }
 
-    /// The least and the greatest value of the samples.
+    /// Returns the smallest and the largest value of the samples.
     pub(super) fn range(&self, samples: &[i32]) -> (f64, f64) {
         let values = samples.iter().map(|sample| self.apply(*sample));
         values.fold(
@@ -103,7 +103,7 @@ impl Grey {
     }
 }
 
-/// The way to grey that a view asks for, and what it is.
+/// Returns the window that a view selects, with its description.
 pub(super) fn window(
     object: &DefaultDicomObject,
     decoded: &DecodedPixelData,
@@ -182,7 +182,7 @@ fn windows(object: &DefaultDicomObject) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The window that an object describes by a word.
+/// Returns the window of an object by name.
 fn named(object: &DefaultDicomObject, name: &str) -> Result<(f64, f64), DecodeError> {
     let windows = windows(object);
     let names = object

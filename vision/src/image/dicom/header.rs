@@ -1,4 +1,4 @@
-//! The attributes that say how pixels are stored.
+//! Pixel format attributes of DICOM objects.
 
 use dicom_object::{DefaultDicomObject, Tag};
 
@@ -16,7 +16,7 @@ const BITS_ALLOCATED: Tag = Tag(0x0028, 0x0100);
 const BITS_STORED: Tag = Tag(0x0028, 0x0101);
 const SIGNED: Tag = Tag(0x0028, 0x0103);
 
-/// How pixels are stored.
+/// Pixel format.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) rows: u32,
@@ -33,7 +33,7 @@ pub(super) struct Header {
     bits_allocated: u32,
 }
 
-/// What samples mean.
+/// Meaning of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Photometric {
     Grey,

@@ -1,8 +1,8 @@
-//! DICOM objects to pixels a person would see: one frame, through its modality and window.
+//! Decodes DICOM objects to RGB: one frame, with modality transform and window applied.
 //!
 //! The formulas are those of the standard (PS3.3 C.7.6.3, C.11.1 and C.11.2); reference: `pydicom`,
-//! `pixels/processing.py`. Of an object's text nothing is kept and nothing is told: errors are in
-//! words of our own, so that no name of a patient comes into a message or a record.
+//! `pixels/processing.py`. No text of an object is kept or quoted in errors, so that no
+//! patient name gets into a message or a record.
 
 mod colour;
 mod error;

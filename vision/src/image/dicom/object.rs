@@ -1,4 +1,4 @@
-//! Bytes to an object, without believing any length that is stated in them.
+//! Parses DICOM objects and checks every stated length before allocating memory.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
@@ -21,7 +21,7 @@ const PIXELS: Tag = Tag(0x7fe0, 0x0010);
 const DEFLATED: &str = "1.2.840.10008.1.2.1.99";
 const RUN_LENGTH: &str = "1.2.840.10008.1.2.5";
 const JPEG_2000: [&str; 2] = ["1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91"];
-/// Elements of an object, nested ones among them, at most.
+/// Maximum number of elements of an object, including nested ones.
 const ELEMENTS: usize = 1_000_000;
 
 /// Reads an object.
@@ -42,16 +42,16 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<DefaultDicomObject, 
     };
     walk(data, parsed_as)?;
     let object = InMemDicomObject::read_dataset_with_ts(data, parsed_as)
-        .map_err(|_| damaged("its data set cannot be read"))?;
+        .map_err(|_| damaged("the data set cannot be parsed"))?;
     if object.get(PIXELS).is_none() {
         return Err(DecodeError::NoPixels);
     }
     Ok(object.with_exact_meta(meta))
 }
 
-/// Finds that no value is longer than the data, before memory is taken for any.
+/// Checks that no value is longer than the data, before any memory is allocated.
 fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
-    let broken = || damaged("its elements cannot be told apart");
+    let broken = || damaged("the element lengths are invalid");
     let mut reader =
         LazyDataSetReader::new_with_ts(Cursor::new(data), syntax).map_err(|_| broken())?;
     let fits = |length: u32| (length as usize) <= data.len();
@@ -75,14 +75,14 @@ fn walk(data: &[u8], syntax: &TransferSyntax) -> Result<(), DecodeError> {
     Err(damaged(format!("it has more than {ELEMENTS} elements")))
 }
 
-/// Inflates a deflated data set, which may be as large as a file.
+/// Inflates a deflated data set, up to the file size limit.
 fn inflate(data: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     let mut inflated = Vec::new();
     let most = limits.bytes as u64;
     DeflateDecoder::new(data)
         .take(most.saturating_add(1))
         .read_to_end(&mut inflated)
-        .map_err(|_| damaged("its deflated data set is torn"))?;
+        .map_err(|_| damaged("the deflated data set is incomplete"))?;
     if inflated.len() > limits.bytes {
         return Err(DecodeError::TooManyBytes {
             got: inflated.len(),
@@ -92,11 +92,11 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<Vec<u8>, DecodeError> {
     Ok(inflated)
 }
 
-/// Why a frame cannot be decoded.
+/// Returns the error for a frame that cannot be decoded.
 pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
     let uid = plain(&object.meta().transfer_syntax);
     match TransferSyntaxRegistry.get(uid) {
-        Some(syntax) if syntax.can_decode_all() => damaged("its pixels cannot be decoded"),
+        Some(syntax) if syntax.can_decode_all() => damaged("the pixel data cannot be decoded"),
         Some(syntax) => unsupported(format!(
             "its pixels are stored as {} ({uid})",
             syntax.name()
@@ -105,7 +105,7 @@ pub(super) fn undecodable(object: &DefaultDicomObject) -> DecodeError {
     }
 }
 
-/// The bytes of all frames, where they are stored as they are.
+/// Returns the bytes of all frames if they are stored uncompressed.
 pub(super) fn uncompressed(object: &DefaultDicomObject) -> Option<Cow<'_, [u8]>> {
     let primitive = object.get(PIXELS)?.value().primitive()?;
     Some(primitive.to_bytes())
@@ -145,11 +145,11 @@ pub(super) fn is_unmarked_jpeg(object: &DefaultDicomObject) -> bool {
         && ids != Some(*b"RGB")
 }
 
-/// Most segments of a run-length encoded frame (PS3.5 G.5).
+/// Maximum number of segments of a run-length encoded frame (PS3.5 G.5).
 const SEGMENTS: u32 = 15;
 
-/// Finds that compressed frames are no larger than the object says, before their decoders take memory
-/// for what the streams state.
+/// Checks that compressed frames are not larger than the object states, before their decoders allocate
+/// memory for them.
 pub(super) fn check_streams(object: &DefaultDicomObject, pixels: u64) -> Result<(), DecodeError> {
     let fragments = object.get(PIXELS).and_then(|e| e.value().fragments());
     let Some(fragments) = fragments else {
@@ -168,9 +168,7 @@ pub(super) fn check_streams(object: &DefaultDicomObject, pixels: u64) -> Result<
     };
     let uid = plain(&object.meta().transfer_syntax);
     if uid == RUN_LENGTH && fragments.iter().any(|f| segments(f) > SEGMENTS) {
-        return Err(damaged(
-            "its run-length encoded pixels cannot be told apart",
-        ));
+        return Err(damaged("the run-length segments are invalid"));
     }
     Ok(())
 }
@@ -209,7 +207,7 @@ fn unknown(uid: &str) -> DecodeError {
     unsupported(format!("its transfer syntax {uid} is unknown"))
 }
 
-/// An identifier without its padding.
+/// Returns an identifier without its padding.
 fn plain(uid: &str) -> &str {
     uid.trim_end_matches(['\0', ' '])
 }

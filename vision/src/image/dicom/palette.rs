@@ -1,4 +1,4 @@
-//! Colours by their numbers in a palette (PS3.3 C.7.9).
+//! Palette colours (PS3.3 C.7.9).
 
 use dicom_object::{DefaultDicomObject, Tag};
 

@@ -1,4 +1,4 @@
-//! Lookup tables: of the modality, of the window, of a palette.
+//! Lookup tables of modality transforms, windows and palettes.
 
 use dicom_object::mem::InMemElement;
 use dicom_object::{InMemDicomObject, Tag};

@@ -1,4 +1,4 @@
-//! What of an object is looked at: the frame, and the window of grey values.
+//! Frame and window selection for DICOM images.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::DecodeError;
 
-/// How objects are looked at.
+/// Frame and window of DICOM images.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
     /// The window.
     pub window: Window,
-    /// The frame, counted from one; the middle one where none is named.
+    /// Frame number from 1; the middle frame if `None`.
     pub frame: Option<u32>,
 }
 
-/// Which values become black, which white.
+/// Range of values that is mapped to black to white.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Window {
-    /// The file's own: its VOI table, else its first window, else as `Auto`.
+    /// The file's VOI table, otherwise its first window, otherwise `Auto`.
     #[default]
     File,
-    /// From the least to the greatest value of the frame.
+    /// The range of the frame's values.
     Auto,
-    /// Of these values, in the units of the modality (Hounsfield units in CT).
+    /// This centre and width, in the units of the modality (Hounsfield units in CT).
     Of {
         /// The middle.
         center: f64,
         /// The width, at least 1.
         width: f64,
     },
-    /// The one the file describes by this word, without regard to case.
+    /// The window with this name in the file, case-insensitive.
     Named(String),
 }
 
-/// What was looked at.
+/// The frame and window that were used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shown {
     /// The frame, counted from one.
     pub frame: u32,
-    /// How many there are.
+    /// Number of frames.
     pub frames: u32,
     /// The window; `None` for colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,17 +61,17 @@ pub struct ShownWindow {
     pub width: Option<f64>,
 }
 
-/// Where a window is from.
+/// Origin of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowSource {
-    /// The file's first window, or the one that was named.
+    /// The file's first window, or the one selected by name.
     File,
     /// The file's VOI table.
     Table,
     /// The range of the frame's values.
     Auto,
-    /// Given by the person.
+    /// Given by the user.
     Given,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for Window {
 }
 
 impl View {
-    /// The frame to look at, counted from one.
+    /// Returns the number of the selected frame, from 1.
     pub(super) fn frame_of(&self, frames: u32) -> Result<u32, DecodeError> {
         match self.frame {
             None => Ok(frames / 2 + 1),
@@ -129,7 +129,7 @@ impl View {
     }
 }
 
-/// A window was named for an image in colour.
+/// Returns the error for a window on a colour image.
 pub(super) fn unwindowed() -> DecodeError {
     DecodeError::View {
         what: "it is in colour, and only grey values have a window".to_owned(),
