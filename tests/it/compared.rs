@@ -117,7 +117,11 @@ fn hub_encoder_is_downloaded_once_and_pinned() {
     assert_eq!(row(&again.out)["figures"], found["figures"]);
     assert!(imitation.hub.asked().is_empty() && imitation.storage.asked().is_empty());
     for (encoder, more, told) in [
-        ("owner/other", &[][..], "encoder owner/other: download failed"),
+        (
+            "owner/other",
+            &[][..],
+            "encoder owner/other: download failed",
+        ),
         ("owner/name@v9", &[], "no revision `v9` (404)"),
         (
             "owner/name",

@@ -46,7 +46,11 @@ fn measures_of_nothing_are_refused_and_one_image_is_not_exchanged() {
         one.out
     );
     assert!(!one.out.contains("exchanged image"), "{}", one.out);
-    assert!(one.err.contains("the set has only one image"), "{}", one.err);
+    assert!(
+        one.err.contains("the set has only one image"),
+        "{}",
+        one.err
+    );
     let limit = folder.run(&["train", "eval", "--limit", "0"]);
     assert_eq!(limit.code, 2);
     assert!(limit.err.contains("--limit"), "{}", limit.err);

@@ -32,7 +32,9 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// written.
 pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
-        bail!("--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder");
+        bail!(
+            "--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder"
+        );
     }
     clear(dir)?;
     let images = dir.join("images");
