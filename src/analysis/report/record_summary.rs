@@ -84,12 +84,12 @@ struct ScoreDetail<'a> {
     probabilities: Option<[[u8; 6]; 2]>,
 }
 
-/// Reads the records of a file whole, faults that cost no verdict passed over. Those for which `mirrored` holds are told from the other side: as if the
-/// two responses had been named the other way round.
+/// Reads the records of a file, except those that only note an input problem. Pairs for which `mirrored`
+/// returns true are read with their two responses exchanged.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or a line is no record.
+/// If the file cannot be read, or a line is not a record.
 pub fn read(
     path: &Path,
     mirrored: impl Fn(&RecordSubject) -> bool + Sync + Send,

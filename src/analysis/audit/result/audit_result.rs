@@ -1,9 +1,9 @@
-//! The whole result of an audit, as it is written to JSON and read back.
+//! The complete result of an audit and its JSON form.
 
 use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
-use super::threshold::ThresholdResult;
+use super::threshold_result::ThresholdResult;
 use super::trial::AuditTrial;
 use crate::analysis::audit::probe::Probe;
 

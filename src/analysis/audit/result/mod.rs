@@ -1,4 +1,4 @@
-//! Results of an audit: estimates, measures, findings, thresholds and trials, as they are written to JSON.
+//! Results of an audit and their JSON form: estimates, measures, findings, thresholds and trials.
 
 mod audit_result;
 mod estimate;
@@ -6,6 +6,7 @@ mod finding;
 mod measure;
 pub(crate) mod measure_names;
 mod threshold;
+mod threshold_result;
 mod trial;
 mod unit;
 
@@ -13,7 +14,8 @@ pub use audit_result::{AuditResult, SCHEMA};
 pub use estimate::{AuditEstimate, IntervalPosition};
 pub use finding::{Finding, FindingOutcome};
 pub use measure::AuditMeasure;
-pub use threshold::{Threshold, ThresholdKind, ThresholdResult};
+pub use threshold::{Threshold, ThresholdKind};
+pub use threshold_result::ThresholdResult;
 pub use trial::{AuditTrial, VerdictScores};
 pub use unit::MeasureUnit;
 

@@ -1,12 +1,11 @@
 //! Thresholds: the largest or smallest value of a measure that passes.
 
-use serde::{Deserialize, Serialize};
-
 use super::audit_result::AuditResult;
 use super::estimate::AuditEstimate;
 use super::finding::Finding;
 use super::measure::MeasureName;
 use super::measure_names as names;
+use super::threshold_result::ThresholdResult;
 use super::unit::MeasureUnit;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::probe::Probe;
@@ -44,22 +43,6 @@ pub enum ThresholdKind {
     ImageEffect,
 }
 
-/// Result of a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ThresholdResult {
-    /// The flag of the threshold.
-    pub flag: String,
-    /// The limit, in the printed unit.
-    pub limit: f64,
-    /// The measured value, in the same unit; `None` if it could not be measured.
-    pub value: Option<f64>,
-    /// True if the limit is exceeded, or nothing could be measured.
-    pub failed: bool,
-    /// The result in one sentence.
-    #[serde(rename = "words")]
-    pub summary: String,
-}
-
 /// A row of the table of thresholds.
 struct ThresholdSpec {
     flag: &'static str,
@@ -71,7 +54,7 @@ struct ThresholdSpec {
 
 /// The estimate that is limited.
 enum LimitedEstimate {
-    /// A measure, whatever its control.
+    /// A measure, without regard to its control.
     Plain(MeasureName),
     /// A measure minus its control.
     Net(MeasureName),

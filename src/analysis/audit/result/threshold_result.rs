@@ -1,0 +1,19 @@
+//! Result of a threshold.
+
+use serde::{Deserialize, Serialize};
+
+/// Result of a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// The flag of the threshold.
+    pub flag: String,
+    /// The limit, in the printed unit.
+    pub limit: f64,
+    /// The measured value, in the same unit; `None` if it could not be measured.
+    pub value: Option<f64>,
+    /// True if the limit is exceeded, or nothing could be measured.
+    pub failed: bool,
+    /// The result in one sentence.
+    #[serde(rename = "words")]
+    pub summary: String,
+}
