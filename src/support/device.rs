@@ -1,4 +1,4 @@
-//! Where a panel computes, and how its weights are kept there.
+//! Devices and element types of weights.
 
 use std::str::FromStr;
 
@@ -8,17 +8,17 @@ use clap::ValueEnum;
 
 use crate::support::terminal::progress::say;
 
-/// The place of a panel's weights.
+/// The device and element type of a panel's weights.
 #[derive(Clone, Debug)]
 pub struct Placement {
     /// The device.
     pub device: Device,
-    /// The type of matrices in memory. Sums are taken in f32, and all that is no matrix is kept so.
+    /// The element type of matrices. Sums, norms and biases are f32.
     pub dtype: DType,
 }
 
 impl Placement {
-    /// The CPU, weights in f32.
+    /// The CPU with f32 weights.
     pub fn cpu() -> Self {
         Self {
             device: Device::Cpu,
@@ -26,7 +26,7 @@ impl Placement {
         }
     }
 
-    /// The place that `--device` and `--dtype` ask for.
+    /// Opens the device of `--device` with the element type of `--dtype`.
     pub fn open(device: DeviceChoice, dtype: DtypeChoice) -> Result<Self> {
         Ok(Self {
             device: open(device)?,
@@ -39,25 +39,25 @@ impl Placement {
     }
 }
 
-/// The type of matrices in memory.
+/// The element type of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DtypeChoice {
     /// Single precision
     F32,
-    /// Half precision, as most checkpoints of LLaVA are stored
+    /// Half precision, as in most LLaVA checkpoints
     F16,
-    /// Half precision with the range of single
+    /// Half precision with the range of f32
     Bf16,
 }
 
-/// Where to compute.
+/// The value of `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A GPU if the program was built for one and it is there, else the CPU.
+    /// A GPU if the program was built with CUDA and finds one, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// The CUDA device of this number.
+    /// The CUDA device with this number.
     Cuda(usize),
 }
 
@@ -78,8 +78,8 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// The device that `--device` asks for. `auto` takes the first GPU a build with CUDA finds, else
-/// the CPU; a device named outright is never exchanged for another.
+/// Opens the device of `--device`. `auto` is the first GPU if the program was built with CUDA, otherwise the CPU.
+/// A device that was named explicitly is never replaced by another.
 pub fn open(device: DeviceChoice) -> Result<Device> {
     match device {
         DeviceChoice::Cpu => Ok(Device::Cpu),
@@ -102,7 +102,7 @@ pub fn open(device: DeviceChoice) -> Result<Device> {
     }
 }
 
-/// Why there is no such device, in words where the driver has none.
+/// Returns the first line of a driver error, or a clear message for a missing driver.
 fn reason(error: &candle::Error) -> String {
     let text = error.to_string();
     if text.contains("CUDA_ERROR_STUB_LIBRARY") {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_read_strictly() {
+    fn invalid_devices_are_rejected() {
         assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
         assert!("gpu".parse::<DeviceChoice>().is_err());

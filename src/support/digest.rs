@@ -1,4 +1,4 @@
-//! SHA-256 digests, of bytes and of what a reader reads.
+//! SHA-256 digests of bytes and of readers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,35 +15,35 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of bytes.
+    /// Computes the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// A digest from its bytes.
+    /// A digest with these bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the digest.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Its first 16 hexadecimal digits, for messages and for records that name it often.
+    /// Returns the first 16 hexadecimal digits, for messages and records.
     pub fn short(&self) -> String {
         self.to_string().chars().take(16).collect()
     }
 }
 
-/// A reader that hashes what it reads, so that a file is read and hashed in one go.
+/// A reader that hashes what it reads, so that a file is read only once.
 pub struct HashingReader<R> {
     inner: R,
     hash: Sha256,
 }
 
 impl<R: Read> HashingReader<R> {
-    /// A reader that has read nothing yet.
+    /// A reader at its start.
     pub fn new(inner: R) -> Self {
         Self {
             inner,
@@ -51,7 +51,7 @@ impl<R: Read> HashingReader<R> {
         }
     }
 
-    /// The digest of all that was read.
+    /// Returns the digest of all bytes read so far.
     pub fn digest(self) -> Digest {
         Digest(self.hash.finalize().into())
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_read_as_it_is_written() {
+    fn digests_round_trip() {
         let digest = Digest::of(b"abc");
         assert!(digest.to_string().starts_with("ba7816bf8f01cfea"));
         assert_eq!(digest.to_string().parse(), Ok(digest));

@@ -1,11 +1,10 @@
-//! Texts of strangers in pages and pictures: as HTML and SVG, and as JSON between the tags of a script.
+//! Escapes untrusted text for HTML and SVG, and JSON for script elements.
 
 use std::fmt::Write as _;
 
 use crate::support::text::printable;
 
-/// A text on one line as HTML has it, within an element or a quoted attribute. What could turn the direction of
-/// the text behind it is told, not done.
+/// Escapes a text for an HTML element or a quoted attribute, on one line. Direction marks are written as escapes.
 pub(crate) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     for c in printable(text).chars() {
@@ -21,8 +20,8 @@ pub(crate) fn html(text: &str) -> String {
     escaped
 }
 
-/// JSON that may stand in a `<script>`: the characters that could end the element, begin a comment or break a
-/// line of a script stand only within strings, where JSON has another way to write them.
+/// Escapes JSON for a `<script>` element: characters that could end the element, start a comment or break a line
+/// occur only within strings, where JSON has escapes for them.
 pub(crate) fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_breaks_out() {
+    fn hostile_text_is_escaped() {
         let hostile = "</script><!--<img src=x onerror='alert(1)'>&amp;\u{2028}\"\u{0}";
         let text = serde_json::to_string(hostile).unwrap();
         let safe = json(&text);

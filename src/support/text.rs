@@ -9,13 +9,12 @@ pub fn plural(n: u64, noun: &str) -> String {
     }
 }
 
-/// A text on one line of a terminal: control characters, which could move its cursor, and marks that turn
-/// the direction of what follows or end its line, are escaped.
+/// Escapes untrusted text for one line of a terminal: control characters, direction marks and line separators.
 pub fn printable(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_direction_mark = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || turns(c) {
+        if c.is_control() || is_direction_mark(c) {
             plain.extend(c.escape_default());
         } else {
             plain.push(c);
@@ -24,7 +23,7 @@ pub fn printable(text: &str) -> String {
     plain
 }
 
-/// A text as [`printable`], for a Markdown file that a browser may show: a name cannot be an element of its page.
+/// Escapes untrusted text as [`printable`] does, and `<` for Markdown that a browser may show.
 pub fn markdown(text: &str) -> String {
     printable(text).replace('<', "&lt;")
 }

@@ -1,16 +1,15 @@
-//! Tells the libraries below how many threads there are, once.
+//! Sets the number of threads once.
 //!
-//! candle 0.11 asks the system for the number of processors at every matrix product, unless
-//! `RAYON_NUM_THREADS` says it. On Linux that reads `/proc/cpuinfo`, which takes longer than a small
-//! product does. A running program cannot safely change its own environment, so it starts itself
-//! anew with the variable set, in the same process.
+//! candle 0.11 asks the system for the number of processors at every matrix product, unless `RAYON_NUM_THREADS` is
+//! set. On Linux that reads `/proc/cpuinfo`, which takes longer than a small product. A running program cannot safely
+//! change its own environment, so it executes itself again with the variable set, in the same process.
 
 use std::ffi::OsStr;
 
 const VARIABLE: &str = "RAYON_NUM_THREADS";
 
-/// Starts the program anew with the number of threads in its environment, unless it is there.
-/// Returns where that is impossible or needless; nothing is lost but time.
+/// Executes the program again with the number of threads in its environment, unless it is set. Returns if that is
+/// impossible or unnecessary; the program is then only slower.
 pub fn settle() {
     if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     {
@@ -29,7 +28,7 @@ pub fn settle() {
         if let Some(name) = name {
             command.arg0(name);
         }
-        // Only an error comes back; then the work is done slowly instead.
+        // `exec` returns only on an error; the program then continues, only slower.
         let _ = command
             .args(arguments)
             .env(VARIABLE, threads.to_string())

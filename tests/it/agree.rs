@@ -18,7 +18,7 @@ fn judged() -> Folder {
 fn agree(folder: &Folder, more: &[&str]) -> Said {
     folder.run(
         &[
-            &["agree", "out", "--draws", "200", "--format", "json"],
+            &["agree", "out", "--resamples", "200", "--format", "json"],
             more,
         ]
         .concat(),
@@ -255,12 +255,12 @@ fn what_is_undefined_is_said_and_what_is_unscored_lowers_coverage() {
     folder.write("labels.csv", &text);
     let said = agree(&folder, &["--labels", "labels.csv"]);
     assert!(
-        said.err.contains("columns not used: comment"),
+        said.err.contains("ignored columns: comment"),
         "{}",
         said.err
     );
     assert!(
-        said.err.contains("8 of 24 labels are about nothing"),
+        said.err.contains("8 of 24 labels match no case"),
         "{}",
         said.err
     );
@@ -287,7 +287,7 @@ fn what_is_undefined_is_said_and_what_is_unscored_lowers_coverage() {
             "out",
             "--labels",
             "labels.csv",
-            "--draws",
+            "--resamples",
             "50",
             "--format",
             format,
@@ -343,7 +343,7 @@ fn two_judges_on_the_same_cases() {
     let own = [
         "agree",
         "out",
-        "--draws",
+        "--resamples",
         "100",
         "--labels",
         "labels.csv",
@@ -370,7 +370,7 @@ fn threads_do_not_move_an_interval() {
             "labels.csv",
             "--format",
             "csv",
-            "--draws",
+            "--resamples",
             "100",
         ];
         let output = folder
@@ -389,11 +389,11 @@ fn threads_do_not_move_an_interval() {
     // The records' own labels, and a subgroup.
     let own = json_of(&agree(
         &folder,
-        &["--by", "modality", "--expected", "--round"],
+        &["--group-by", "modality", "--scores", "expected", "--round"],
     ));
     assert_eq!(own["labels"], Value::Null);
     assert_eq!(own["groups"][0]["by"], "modality");
-    let unknown = agree(&folder, &["--by", "organ"]);
+    let unknown = agree(&folder, &["--group-by", "organ"]);
     assert!(
         unknown.code == 2 && unknown.err.contains("there are modality"),
         "{}",

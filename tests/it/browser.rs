@@ -88,7 +88,7 @@ fn flips(folder: &Folder) -> usize {
 #[test]
 fn a_report_is_used_in_a_browser() {
     let folder = judged(60);
-    let said = folder.run(&["report", "out", "--draws", "50", "--out", "one.html"]);
+    let said = folder.run(&["report", "out", "--resamples", "50", "--out", "one.html"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let expected =
         json!({"entries": 60, "flips": flips(&folder), "word": "shown in 59?", "found": 1});
@@ -116,11 +116,11 @@ fn two_judges_are_used_in_a_browser() {
         "report",
         "out",
         "other",
-        "--draws",
+        "--resamples",
         "50",
         "--labels",
         "labels.csv",
-        "--raters",
+        "--rater-columns",
         "a,b",
         "--out",
         "two.html",

@@ -36,7 +36,7 @@ fn fit(folder: &Folder, method: &str) -> Value {
         "labels.csv",
         "--out",
         "map.json",
-        "--draws",
+        "--resamples",
         "100",
         "--format",
         "json",
@@ -67,7 +67,7 @@ fn a_line_is_found_again() {
         "calibrate",
         "apply",
         "out",
-        "--map",
+        "--calibration",
         "map.json",
         "--out",
         "mapped.jsonl",
@@ -125,7 +125,7 @@ fn another_judge_is_refused() {
         "scripted:seed=9",
     ];
     assert_eq!(folder.run(&other).code, 0);
-    let said = folder.run(&["calibrate", "apply", "other", "--map", "map.json"]);
+    let said = folder.run(&["calibrate", "apply", "other", "--calibration", "map.json"]);
     assert_eq!(said.code, 2);
     for part in ["map.json", "but the calibration is of", "hint: "] {
         assert!(said.err.contains(part), "{part} in {}", said.err);

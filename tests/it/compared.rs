@@ -28,7 +28,7 @@ fn encoders(out: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 fn projectors_are_trained_and_panels_judge_through_them() {
     let dir = TempDir::new().unwrap();
     let out = dir.path().join("compared");
-    let budget = ["--steps", "1", "--batch", "2", "--test", "2"];
+    let budget = ["--steps", "1", "--batch-size", "2", "--test-cases", "2"];
     let asked = [&["embedded", "random:4"][..], &budget].concat();
     let (code, stdout, stderr) = encoders(&out, &asked);
     assert_eq!(code, Some(0), "{stderr}");
@@ -57,7 +57,7 @@ fn what_is_no_encoder_is_named() {
         ("random:x", "not a seed"),
         ("no-such-folder", "no such folder"),
     ] {
-        let (code, _, stderr) = encoders(dir.path(), &["--probe", name]);
+        let (code, _, stderr) = encoders(dir.path(), &["--probe-only", name]);
         assert_eq!(code, Some(2), "{stderr}");
         assert!(stderr.contains(name) && stderr.contains(fault), "{stderr}");
     }
@@ -85,9 +85,16 @@ fn an_encoder_on_the_hub_is_downloaded_once_and_named_with_its_commit() {
     let imitation = Imitation::good(&files);
     let folder = Folder::empty();
     let asked = |encoder: &str, out: &str, more: &[&str]| {
-        let set = ["--train", "24", "--test", "8", "--format", "json"];
+        let set = [
+            "--train-cases",
+            "24",
+            "--test-cases",
+            "8",
+            "--format",
+            "json",
+        ];
         let args = [
-            &["encoders", "--probe", encoder, "--out", out],
+            &["encoders", "--probe-only", encoder, "--out", out],
             &set[..],
             more,
         ]

@@ -19,7 +19,7 @@ fn judged() -> Folder {
 
 fn found(folder: &Folder, labels: &str) -> Value {
     folder.write("labels.csv", labels);
-    let args = ["agree", "out", "--draws", "100", "--format", "json"];
+    let args = ["agree", "out", "--resamples", "100", "--format", "json"];
     let said = folder.run(&[&args[..], &["--labels", "labels.csv"]].concat());
     assert_eq!(said.code, 0, "{}", said.err);
     serde_json::from_str(&said.out).unwrap()
@@ -84,7 +84,7 @@ fn a_model_that_met_others_over_two_images_has_the_interval_of_two() {
     };
     folder.write_cases(&(0..N).map(with_third).collect::<Vec<_>>());
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let said = folder.run(&["rank", "out", "--draws", "100", "--format", "json"]);
+    let said = folder.run(&["rank", "out", "--resamples", "100", "--format", "json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let found: Value = serde_json::from_str(&said.out).unwrap();
     let models = found["models"].as_array().unwrap();

@@ -17,7 +17,7 @@ fn judged() -> Folder {
 }
 
 fn told(folder: &Folder, command: &[&str], format: &str) -> String {
-    let said = folder.run(&[command, &["--draws", "50", "--format", format]].concat());
+    let said = folder.run(&[command, &["--resamples", "50", "--format", format]].concat());
     assert_eq!(said.code, 0, "{}", said.err);
     said.out
 }

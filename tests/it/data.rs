@@ -8,7 +8,7 @@ use crate::folder::{Folder, case};
 fn phantoms_can_be_judged() {
     let folder = Folder::empty();
     let said = folder.run(&[
-        "data", "phantoms", "--out", "toy", "--n", "3", "--seed", "9",
+        "data", "phantoms", "--out", "toy", "--count", "3", "--seed", "9",
     ]);
     assert_eq!(
         (said.code, said.out.as_str()),
@@ -29,7 +29,7 @@ fn phantoms_can_be_judged() {
 #[test]
 fn preferences_are_not_taken_for_cases() {
     let folder = Folder::empty();
-    let made = folder.run(&["data", "preferences", "--out", "pref", "--n", "2"]);
+    let made = folder.run(&["data", "preferences", "--out", "pref", "--count", "2"]);
     assert_eq!(made.code, 0, "{}", made.err);
     let said = folder.run(&["data", "check", "pref"]);
     assert_eq!(said.code, 2);

@@ -172,13 +172,13 @@ fn tables_say_whether_more_is_better() {
     folder.write_cases(&(0..6).map(case).collect::<Vec<_>>());
     assert_eq!(folder.judge("out", &[]).code, 0);
     let told = |args: &[&str]| folder.run(args).out;
-    let agree = told(&["agree", "out", "--draws", "50"]);
+    let agree = told(&["agree", "out", "--resamples", "50"]);
     assert!(
         agree.contains("mean absolute error (lower is better)"),
         "{agree}"
     );
     assert!(told(&["metrics", "cases"]).contains("higher is better in every metric"));
-    let report = told(&["report", "out", "--draws", "50", "--format", "markdown"]);
+    let report = told(&["report", "out", "--resamples", "50", "--format", "markdown"]);
     assert!(report.contains("higher is better"), "{report}");
-    assert!(told(&["rank", "out", "--draws", "50"]).contains("models, best first"));
+    assert!(told(&["rank", "out", "--resamples", "50"]).contains("models, best first"));
 }

@@ -32,7 +32,7 @@ fn a_run_without_one_verdict_is_not_done() {
     let said = folder.judge("out", &[]);
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(
-        said.err.contains("there is not one verdict\nhint: "),
+        said.err.contains("all records are unscored\nhint: "),
         "{}",
         said.err
     );
@@ -152,5 +152,9 @@ fn the_files_of_somebody_else_are_kept() {
     assert_eq!(folder.read("out/run.json"), "{\"hello\": 1}");
     folder.write("file", "");
     let said = folder.judge("file", &[]);
-    assert!(said.err.contains("a file of this name"), "{}", said.err);
+    assert!(
+        said.err.contains("is a file, expected a folder"),
+        "{}",
+        said.err
+    );
 }

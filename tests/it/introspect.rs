@@ -35,7 +35,9 @@ fn folder() -> Folder {
     let n = N.to_string();
     let layout = ["--layout", "case-first"];
     for (command, more) in [("phantoms", &[][..]), ("preferences", &layout)] {
-        let args = ["data", command, "--out", command, "--n", &n, "--seed", "11"];
+        let args = [
+            "data", command, "--out", command, "--count", &n, "--seed", "11",
+        ];
         let said = folder.run(&[&args[..], more].concat());
         assert_eq!(said.code, 0, "{}", said.err);
     }
@@ -61,7 +63,7 @@ fn what_a_panel_judges_wrong_is_mended_by_verdicts_that_agree_with_people() {
     let folder = folder();
     let said = folder.run(&["judge", "phantoms", "--out", "better"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let out = ["--rounds", "1", "--suggest", "better", "--out", "rounds"];
+    let out = ["--rounds", "1", "--adviser", "better", "--out", "rounds"];
     let args = [&BASIS[..], &out, &["--held-out", "phantoms/cases.jsonl"]].concat();
     let said = folder.run(&args);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -226,7 +228,7 @@ fn a_model_behind_an_endpoint_is_told_what_people_said_when_it_contradicts_them(
         "rounds",
         "--model",
         "oracle",
-        "--suggest",
+        "--adviser",
         &address,
     ];
     let mut command = folder.command(&[&BASIS[..], &out].concat());
@@ -283,18 +285,18 @@ fn what_cannot_be_mended_is_said_before_anything_is_trained() {
         assert!(!folder.path("rounds").exists(), "{}", said.err);
         said.err
     };
-    let model = refused(&["--suggest", "http://127.0.0.1:9/v1"]);
+    let model = refused(&["--adviser", "http://127.0.0.1:9/v1"]);
     assert!(model.contains("--model names"), "{model}");
-    let nobody = refused(&["--suggest", "nobody.jsonl"]);
+    let nobody = refused(&["--adviser", "nobody.jsonl"]);
     assert!(nobody.contains("nobody.jsonl"), "{nobody}");
     folder.write(
         "cases.jsonl",
         "{\"question\": \"a?\", \"responses\": [{\"model\": \"a\", \"text\": \"b\"}]}\n",
     );
-    let empty = refused(&["--suggest", "cases.jsonl"]);
+    let empty = refused(&["--adviser", "cases.jsonl"]);
     assert!(empty.contains("cases.jsonl line 1"), "{empty}");
     assert!(empty.contains("not a record"), "{empty}");
-    let oracle = ["--suggest", "http://127.0.0.1:9/v1", "--model", "m"];
+    let oracle = ["--adviser", "http://127.0.0.1:9/v1", "--model", "m"];
     let known = folder.read("phantoms/cases.jsonl");
     folder.write(
         "phantoms/cases.jsonl",

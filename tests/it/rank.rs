@@ -24,7 +24,7 @@ fn judged(n: usize) -> Folder {
 #[test]
 fn wins_ties_and_losses_are_those_of_the_records() {
     let folder = judged(12);
-    let said = folder.run(&["rank", "out", "--draws", "200", "--format", "json"]);
+    let said = folder.run(&["rank", "out", "--resamples", "200", "--format", "json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let found: Value = serde_json::from_str(&said.out).unwrap();
     let mut counts: BTreeMap<String, [u64; 3]> = BTreeMap::new();
@@ -58,17 +58,17 @@ fn wins_ties_and_losses_are_those_of_the_records() {
 #[test]
 fn chance_is_not_taken_for_a_difference() {
     // Five images tell nothing, twelve tell that there is nothing.
-    let few = judged(10).run(&["rank", "out", "--draws", "200"]);
+    let few = judged(10).run(&["rank", "out", "--resamples", "200"]);
     assert!(few.out.contains("too few images to tell (5"), "{}", few.out);
     let folder = judged(24);
-    let said = folder.run(&["rank", "out", "--draws", "200"]);
+    let said = folder.run(&["rank", "out", "--resamples", "200"]);
     assert!(
         said.out.contains("no significant difference"),
         "{}",
         said.out
     );
     assert!(said.out.contains("win / tie / loss"), "{}", said.out);
-    let markdown = folder.run(&["rank", "out", "--draws", "50", "--format", "markdown"]);
+    let markdown = folder.run(&["rank", "out", "--resamples", "50", "--format", "markdown"]);
     assert!(
         markdown.out.contains("| model | rank |"),
         "{}",
@@ -107,12 +107,16 @@ fn a_torn_last_record_is_left_out() {
         let found: Value = serde_json::from_str(&said.out).unwrap();
         found["pairs"].as_u64().unwrap()
     };
-    let rank = || folder.run(&["rank", "out", "--draws", "50", "--format", "json"]);
+    let rank = || folder.run(&["rank", "out", "--resamples", "50", "--format", "json"]);
     std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
     let torn = rank();
     assert_eq!(pairs(&torn), 71);
-    assert!(torn.err.contains("not whole"), "{}", torn.err);
-    let page = folder.run(&["report", "out", "--draws", "50", "--out", "page.html"]);
+    assert!(
+        torn.err.contains("the last record is incomplete"),
+        "{}",
+        torn.err
+    );
+    let page = folder.run(&["report", "out", "--resamples", "50", "--out", "page.html"]);
     assert_eq!(page.code, 0, "{}", page.err);
     // One that only lacks its newline is whole; one torn in the middle of the file is a fault.
     std::fs::write(&path, whole.trim_end()).unwrap();

@@ -20,7 +20,7 @@ fn judged(n: usize) -> Folder {
 
 /// The report of some records, with more arguments.
 fn report(folder: &Folder, more: &[&str]) -> String {
-    let said = folder.run(&[&["report", "--draws", "50"], more].concat());
+    let said = folder.run(&[&["report", "--resamples", "50"], more].concat());
     assert_eq!(said.code, 0, "{}", said.err);
     said.out
 }
@@ -103,7 +103,10 @@ fn no_text_breaks_out_of_the_page() {
     other["image"] = Value::Null;
     folder.write_cases(&[hostile, other]);
     assert_eq!(folder.judge("out", &[]).code, 0);
-    let page = report(&folder, &["out", "--title", HOSTILE, "--by", "modality"]);
+    let page = report(
+        &folder,
+        &["out", "--title", HOSTILE, "--group-by", "modality"],
+    );
     assert!(
         !page.contains("<img") && !page.contains("onerror=alert(1)>"),
         "broken out"
@@ -182,7 +185,7 @@ fn the_page_loads_nothing_and_says_what_may_run() {
 fn equal_records_give_equal_bytes() {
     let folder = judged(6);
     let first = report(&folder, &["out"]);
-    let said = folder.run(&["report", "--draws", "50", "out", "--out", "report.html"]);
+    let said = folder.run(&["report", "--resamples", "50", "out", "--out", "report.html"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("3 images in the page"), "{}", said.err);
     assert_eq!(first, folder.read("report.html"));
@@ -199,10 +202,10 @@ fn images_are_those_that_were_judged_or_none() {
     assert_eq!(pictures(&page), 2);
     assert!(script(&page, "picture-0").starts_with("data:image/jpeg;base64,"));
     assert_eq!(data(&page, "index")["entries"][3]["picture"], 1);
-    let none = report(&folder, &["out", "--thumbs", "none"]);
+    let none = report(&folder, &["out", "--thumbnails", "none"]);
     assert_eq!(pictures(&none), 0);
     assert!(!none.contains("data:image"), "an image");
-    let full = report(&folder, &["out", "--thumbs", "full"]);
+    let full = report(&folder, &["out", "--thumbnails", "full"]);
     let uri = script(&full, "picture-1");
     let coded = uri.strip_prefix("data:image/png;base64,").unwrap();
     let bytes = STANDARD.decode(coded).unwrap();
@@ -215,7 +218,7 @@ fn images_are_those_that_were_judged_or_none() {
         folder.path("cases/images/1.png"),
     )
     .unwrap();
-    let said = folder.run(&["report", "--draws", "50", "out"]);
+    let said = folder.run(&["report", "--resamples", "50", "out"]);
     assert_eq!(pictures(&said.out), 1);
     let told = "1 image not shown: not the bytes that were judged";
     assert!(
@@ -224,7 +227,7 @@ fn images_are_those_that_were_judged_or_none() {
         said.err
     );
     fs::rename(folder.path("cases"), folder.path("moved")).unwrap();
-    let said = folder.run(&["report", "--draws", "50", "out"]);
+    let said = folder.run(&["report", "--resamples", "50", "out"]);
     assert!(said.err.contains("hint: --images PATH"), "{}", said.err);
     let found = report(&folder, &["out", "--images", "moved"]);
     assert_eq!(pictures(&found), 1);
@@ -273,7 +276,7 @@ fn two_judges_stand_side_by_side_on_the_same_sides() {
     assert_eq!(table.lines().count(), 13);
     let said = folder.run(&["report", "out", "out"]);
     assert!(
-        said.code == 2 && said.err.contains("verdicts of one judge"),
+        said.code == 2 && said.err.contains("verdicts of the same judge"),
         "{}",
         said.err
     );
@@ -292,7 +295,7 @@ fn a_dicom_image_is_shown_as_it_was_judged() {
     ] {
         let more: Vec<&str> = window.iter().flat_map(|w| ["--window", w]).collect();
         assert_eq!(folder.judge(out, &more).code, 0);
-        let page = report(&folder, &[out, "--thumbs", "full"]);
+        let page = report(&folder, &[out, "--thumbnails", "full"]);
         let uri = script(&page, "picture-0");
         let coded = uri.strip_prefix("data:image/png;base64,").unwrap();
         let shown = image::load_from_memory(&STANDARD.decode(coded).unwrap()).unwrap();

@@ -14,7 +14,7 @@ fn judged(n: usize) -> Folder {
 }
 
 fn run(folder: &Folder, more: &[&str]) -> Said {
-    folder.run(&[&["report", "out", "--draws", "50"], more].concat())
+    folder.run(&[&["report", "out", "--resamples", "50"], more].concat())
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn json_has_the_figures_of_the_other_commands() {
     let folder = judged(12);
     let told: Value = serde_json::from_str(&run(&folder, &["--format", "json"]).out).unwrap();
     let of = |args: &[&str]| -> Value {
-        let said = folder.run(&[args, &["--draws", "50", "--format", "json"]].concat());
+        let said = folder.run(&[args, &["--resamples", "50", "--format", "json"]].concat());
         serde_json::from_str(&said.out).unwrap()
     };
     let judge = &told["judges"][0];
@@ -108,7 +108,7 @@ fn leanings_are_those_of_the_records() {
     assert!(words.contains("bias for brevity"), "{words}");
     // No two answers are equal: that is unknown, and no number.
     assert_eq!(finding("self-consistency")["outcome"], "not_run");
-    let audit = folder.run(&["audit", "out", "--draws", "50", "--format", "json"]);
+    let audit = folder.run(&["audit", "out", "--resamples", "50", "--format", "json"]);
     let audit: Value = serde_json::from_str(&audit.out).unwrap();
     for own in leanings.as_array().unwrap() {
         let probes = audit["probes"].as_array().unwrap();
@@ -179,7 +179,7 @@ fn forms_are_told_by_the_ending_of_the_file() {
     let folder = judged(3);
     for (name, beginning) in [
         ("r.html", "<!DOCTYPE html>"),
-        ("r.md", "# What the judge found\n"),
+        ("r.md", "# Judge report\n"),
         ("r.json", "{\n  \"schema\": 1"),
         ("r.csv", "judge,judge_name,case"),
     ] {
@@ -204,7 +204,7 @@ fn forms_are_told_by_the_ending_of_the_file() {
 #[test]
 fn an_audit_s_findings_are_told_in_its_words() {
     let folder = judged(12);
-    let said = folder.run(&["audit", "out", "--out", "audit.json", "--draws", "50"]);
+    let said = folder.run(&["audit", "out", "--out", "audit.json", "--resamples", "50"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let audit: serde_json::Value = serde_json::from_str(&folder.read("audit.json")).unwrap();
     let page = run(&folder, &["--audit", "audit.json"]).out;
@@ -242,7 +242,7 @@ fn a_calibration_belongs_to_its_judge() {
         "out",
         "--out",
         "map.json",
-        "--draws",
+        "--resamples",
         "50",
         "--method",
         "linear",
@@ -265,7 +265,7 @@ fn a_calibration_belongs_to_its_judge() {
     assert_eq!(folder.run(&other).code, 0);
     let said = folder.run(&["report", "other", "--calibration", "map.json"]);
     assert!(
-        said.code == 2 && said.err.contains("does not fit"),
+        said.code == 2 && said.err.contains("not applicable to these records"),
         "{}",
         said.err
     );
@@ -283,7 +283,7 @@ fn without_labels_agreement_is_unknown_and_no_number() {
     let text = run(&folder, &["--format", "markdown"]).out;
     assert!(text.contains("there are no labels"), "{text}");
     assert!(
-        text.contains("nothing is known of how far anybody shares the verdicts"),
+        text.contains("so agreement with labels is unknown"),
         "{text}"
     );
     folder.write("labels.csv", "case,model_a,model_b,rater,preference\nc0,alpha,beta,r1,a\nc0,alpha,beta,r2,b\nc1,alpha,beta,r1,a\nc1,alpha,beta,r2,a\n");

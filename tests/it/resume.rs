@@ -96,7 +96,8 @@ fn a_torn_last_line_is_made_anew() {
         let said = folder.judge(&out, &[]);
         assert_eq!(said.code, 0, "{}", said.err);
         assert!(
-            said.err.contains("the last record was torn"),
+            said.err
+                .contains("the last record of an interrupted run is incomplete"),
             "{}",
             said.err
         );
@@ -122,7 +123,7 @@ fn an_interrupted_run_says_so_and_resumes() {
         said.err
     );
     assert!(
-        said.err.contains("the same command resumes"),
+        said.err.contains("run the same command to resume"),
         "{}",
         said.err
     );
@@ -170,10 +171,14 @@ fn another_judge_is_refused_by_name() {
 #[test]
 fn fresh_deletes_nothing() {
     let folder = Folder::of(2);
-    assert_eq!(folder.judge("out", &["--fresh"]).code, 0);
-    let said = folder.judge("out", &["--fresh"]);
+    assert_eq!(folder.judge("out", &["--no-resume"]).code, 0);
+    let said = folder.judge("out", &["--no-resume"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("already holds verdicts"), "{}", said.err);
+    assert!(
+        said.err.contains("already contains verdicts"),
+        "{}",
+        said.err
+    );
     assert_eq!(folder.records("out").len(), 2);
 }
 

@@ -50,7 +50,7 @@ fn commit_enters_no_file_of_a_run() {
     let folder = Folder::of(1);
     assert_eq!(folder.judge("out", &[]).code, 0);
     assert_eq!(folder.manifest("out")["version"], env!("CARGO_PKG_VERSION"));
-    let phantoms = folder.run(&["data", "phantoms", "--n", "1", "--out", "toy"]);
+    let phantoms = folder.run(&["data", "phantoms", "--count", "1", "--out", "toy"]);
     assert_eq!(phantoms.code, 0, "{}", phantoms.err);
     let mark = folder.read("toy/phantoms.json");
     assert!(

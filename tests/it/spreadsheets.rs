@@ -21,7 +21,7 @@ fn judged(cases: &[Value]) -> Folder {
 
 fn agree(folder: &Folder, name: &str, text: &str, more: &[&str]) -> Said {
     folder.write(name, text);
-    let args = ["agree", "out", "--draws", "100", "--format", "json"];
+    let args = ["agree", "out", "--resamples", "100", "--format", "json"];
     folder.run(&[&args[..], &["--labels", name], more].concat())
 }
 
@@ -52,7 +52,7 @@ fn table(text: &str) -> Vec<HashMap<String, String>> {
 #[test]
 fn no_text_of_an_answer_is_a_formula() {
     let folder = hostile();
-    let said = folder.run(&["report", "out", "--draws", "50", "--format", "csv"]);
+    let said = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
     let rows = table(&said.out);
     assert_eq!(rows.len(), 8);
     for (i, row) in rows.iter().enumerate() {
@@ -65,7 +65,7 @@ fn no_text_of_an_answer_is_a_formula() {
         assert!(row["final_a"].parse::<f64>().is_ok());
     }
     for command in ["rank", "agree", "audit"] {
-        let said = folder.run(&[command, "out", "--draws", "50", "--format", "csv"]);
+        let said = folder.run(&[command, "out", "--resamples", "50", "--format", "csv"]);
         assert_eq!(said.code, 0, "{command}: {}", said.err);
         let started = |cell: &&str| {
             let sign = cell.starts_with(['=', '+', '-', '@']) && cell.len() > 1;
@@ -77,7 +77,7 @@ fn no_text_of_an_answer_is_a_formula() {
             assert_eq!(row.iter().find(started), None, "{command}");
         }
     }
-    let said = folder.run(&["rank", "out", "--draws", "50", "--format", "csv"]);
+    let said = folder.run(&["rank", "out", "--resamples", "50", "--format", "csv"]);
     for row in table(&said.out) {
         let low = row["strength_low"].parse::<f64>();
         let high = row["strength_high"].parse::<f64>();
@@ -90,9 +90,9 @@ fn no_text_of_an_answer_is_a_formula() {
 #[test]
 fn a_report_s_own_table_is_read_back_without_its_verdicts() {
     let folder = hostile();
-    let own = folder.run(&["agree", "out", "--draws", "100", "--format", "json"]);
-    let table = folder.run(&["report", "out", "--draws", "50", "--format", "csv"]);
-    let back = agree(&folder, "report.csv", &table.out, &["--on", "final"]);
+    let own = folder.run(&["agree", "out", "--resamples", "100", "--format", "json"]);
+    let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
+    let back = agree(&folder, "report.csv", &table.out, &["--target", "final"]);
     let said = sections(&back);
     let accuracy = |figures: &Value| {
         let mut all = figures.as_array().unwrap().iter();
@@ -120,7 +120,7 @@ fn a_report_s_own_table_is_read_back_without_its_verdicts() {
         case.as_object_mut().unwrap().remove("labels");
     }
     let folder = judged(&cases);
-    let table = folder.run(&["report", "out", "--draws", "50", "--format", "csv"]);
+    let table = folder.run(&["report", "out", "--resamples", "50", "--format", "csv"]);
     let said = agree(&folder, "report.csv", &table.out, &[]);
     assert_eq!(said.code, 2, "{}", said.out);
     assert!(said.err.contains("no label in it"), "{}", said.err);
@@ -148,7 +148,7 @@ fn scores_by_criterion_are_read_however_a_spreadsheet_wrote_them() {
     let scale = ["--scale", "1,5"];
     let first = agree(&folder, "plain.csv", &plain, &scale);
     assert!(
-        first.err.contains("columns not used: comment"),
+        first.err.contains("ignored columns: comment"),
         "{}",
         first.err
     );

@@ -12,9 +12,13 @@ fn what_a_recipe_asks_of_data_sets_is_not_dropped_in_silence() {
     // The folder is somebody's own, so that it ends here.
     let said = folder.run(&["train", "run", recipe, "--out", "cases"]);
     assert_eq!(said.code, 2, "{}", said.err);
-    let unheeded = "data_shares and the stages' `real` are not heeded: without --data";
+    let unheeded = "`data_shares` and `real` of the stages have no effect without --data";
     assert!(said.err.contains(unheeded), "{}", said.err);
-    assert!(said.err.contains("no training's"), "{}", said.err);
+    assert!(
+        said.err.contains("do not belong to a training"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -54,8 +58,8 @@ fn who_interrupts_is_told_what_became_of_it() {
     let folder = Folder::empty();
     for args in [
         &["train", "eval", "--phantoms", "100"][..],
-        &["data", "phantoms", "--out", "toy", "--n", "100000"],
-        &["data", "preferences", "--out", "pref", "--n", "100000"],
+        &["data", "phantoms", "--out", "toy", "--count", "100000"],
+        &["data", "preferences", "--out", "pref", "--count", "100000"],
     ] {
         let mut command = folder.command(args);
         let child = command

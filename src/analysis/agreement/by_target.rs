@@ -168,7 +168,7 @@ fn select_targets<'a>(
         let Some(of) = units.targets.get(target) else {
             let labelled: Vec<&str> = units.targets.keys().map(|t| t.key()).collect();
             bail!(
-                "--on {}: this target has no labels\nhint: targets with labels: {}",
+                "--target {}: this target has no labels\nhint: targets with labels: {}",
                 target.key(),
                 labelled.join(", ")
             );

@@ -3,23 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// Which scores of a judge are analysed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
-    /// Chosen scores: the most probable ones.
+    /// Chosen scores: the most probable ones
     #[default]
     Chosen,
-    /// Expected scores: the means under the judge's probabilities.
+    /// Expected scores: the means under the judge's probabilities
     Expected,
-}
-
-impl ScoreKind {
-    /// The kind that `--expected` selects.
-    pub fn from_flag(expected: bool) -> Self {
-        if expected {
-            Self::Expected
-        } else {
-            Self::Chosen
-        }
-    }
 }

@@ -95,7 +95,7 @@ impl Verdicts {
     pub fn cluster_by(&mut self, field: &str) -> Result<()> {
         if !self.pairs.iter().any(|pair| pair.field(field).is_some()) {
             bail!(
-                "--cluster {field}: no case of {} has this field in `meta`",
+                "--cluster-by {field}: no case of {} has this field in `meta`",
                 self.path.display()
             );
         }

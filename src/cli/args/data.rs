@@ -1,17 +1,17 @@
-//! What may be typed behind `acem3 data`.
+//! Arguments of `acem3 data`.
 
 use std::path::PathBuf;
 
 use acem3_experts::prompt::Layout;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{OutputFormat, SourceArgs};
-use crate::training::preferences::data::Negative;
+use super::shared::{OutputFormat, SourceArgs};
+use crate::training::Negative;
 
-/// `acem3 data`.
+/// Arguments of `acem3 data`.
 #[derive(Args, Clone, Debug)]
 pub struct DataArgs {
-    /// What to do with data.
+    /// The command to run.
     #[command(subcommand)]
     pub command: DataCommand,
 }
@@ -19,57 +19,90 @@ pub struct DataArgs {
 /// The commands of `acem3 data`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum DataCommand {
-    /// Draw images with known lesions, ask about them, and answer well and badly on purpose
+    /// Check cases without judging them, decode their images, and list every problem
     ///
-    /// The right verdict on every criterion is known by rule and written as labels, so that any
-    /// judge can be tested with them: does it look at the image?
-    Phantoms(PhantomArgs),
-    /// Write right evaluations, of phantoms or your own, each beside a worse one, as TRL's DPO trainer reads them
-    Preferences(PreferenceArgs),
-    /// Rate evaluations to be learned from by some that people have rated, for a curriculum
-    ///
-    /// A logistic model of what evaluations are like and of their words tells whether each is of the better half.
-    /// It says how often that is right of evaluations it has not seen.
-    Quality(QualityArgs),
-    /// Read cases without judging them, decode their images, and list every problem
-    ///
-    /// Exits with 1 when there is one.
+    /// Exits with code 1 if there is a problem.
     Check(CheckArgs),
+    /// Generate cases with known verdicts: images with lesions, questions, good and bad responses
+    ///
+    /// The correct verdict on every criterion is known by rule and written as labels, so that any judge can be tested
+    /// with these cases, including its image sensitivity.
+    Phantoms(PhantomArgs),
+    /// Generate preference pairs for DPO in the format of TRL's trainer
+    ///
+    /// Each pair has a correct evaluation, of a phantom or your own, and a worse one derived from it.
+    Preferences(PreferenceArgs),
+    /// Predict for each evaluation whether it belongs to the better half, for curriculum training
+    ///
+    /// Fits a logistic regression on text features of the rated evaluations, and prints its accuracy on held-out
+    /// ones.
+    Quality(QualityArgs),
     /// Print the JSON Schema of cases or records
     Schema(SchemaArgs),
 }
 
-/// `acem3 data phantoms`.
+/// Arguments of `acem3 data check`.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// The cases to check.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Require at least N responses per case
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        env = "ACEM3_MIN_RESPONSES"
+    )]
+    pub min_responses: usize,
+    /// Print the problems in this format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
+}
+
+/// Arguments of `acem3 data phantoms`.
 #[derive(Args, Clone, Debug)]
 pub struct PhantomArgs {
-    /// The folder to write `cases.jsonl` and `images/` into
+    /// Write `cases.jsonl` and `images/` to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// How many cases
-    #[arg(long, default_value_t = 12, env = "ACEM3_N")]
-    pub n: u64,
-    /// The seed: equal seeds give equal files
+    /// Generate N cases
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 12,
+        env = "ACEM3_COUNT"
+    )]
+    pub count: u64,
+    /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
 }
 
-/// `acem3 data preferences`.
+/// Arguments of `acem3 data preferences`.
 #[derive(Args, Clone, Debug)]
 pub struct PreferenceArgs {
-    /// Right evaluations of your own, in place of phantoms': lines of `prompt`, `completion` (or `chosen`), `images` and
-    /// `member`; each keeps to the form of its member's evaluations
-    #[arg(value_name = "FILE", conflicts_with_all = ["n", "layout"])]
+    /// Use the correct evaluations in FILE instead of phantoms: JSONL with `prompt`, `completion` (or `chosen`),
+    /// `images` and `member`; each must have the format of its member's evaluations
+    #[arg(value_name = "FILE", conflicts_with_all = ["count", "layout"])]
     pub evaluations: Option<PathBuf>,
-    /// The folder to write `preferences.jsonl` and `images/` into
+    /// Write `preferences.jsonl` and `images/` to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// How many phantoms; each gives a pair for each of the four members
-    #[arg(long, default_value_t = 100, env = "ACEM3_N")]
-    pub n: u64,
-    /// The seed: equal seeds give equal files
+    /// Generate N phantoms, with one pair for each of the four members
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        env = "ACEM3_COUNT"
+    )]
+    pub count: u64,
+    /// Seed the random numbers with SEED; equal seeds give equal files
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
-    /// What makes an evaluation worse; at times two ways are mixed
+    /// Derive worse evaluations with these methods; some pairs combine two
     #[arg(
         long,
         value_enum,
@@ -78,32 +111,32 @@ pub struct PreferenceArgs {
         env = "ACEM3_NEGATIVES"
     )]
     pub negatives: Vec<Negative>,
-    /// The layout of the prompts
+    /// Write prompts in this layout
     #[arg(long, value_enum, default_value_t = PromptLayoutArg::Paper, env = "ACEM3_LAYOUT")]
     pub layout: PromptLayoutArg,
-    /// Begin the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
+    /// Start the better evaluation with `[Good]` and the worse one with `[Bad]` (RTDPO)
     #[arg(long, env = "ACEM3_REWARD_TOKENS")]
     pub reward_tokens: bool,
 }
 
-/// `acem3 data quality`.
+/// Arguments of `acem3 data quality`.
 #[derive(Args, Clone, Debug)]
 pub struct QualityArgs {
-    /// Lines of `prompt`, `completion` (or `chosen`) and, where somebody rated them, `quality`
+    /// Evaluations: JSONL with `prompt`, `completion` (or `chosen`) and, if rated, `quality`
     #[arg(value_name = "FILE")]
     pub path: PathBuf,
-    /// The same lines, each with the chance to be of the better half as `quality`; ratings are kept as `rated`
+    /// Write the lines to FILE, with the probability of the better half as `quality`; ratings move to `rated`
     #[arg(short, long, value_name = "FILE", env = "ACEM3_OUT")]
     pub out: PathBuf,
-    /// The seed of the parts that rate each other, and of the interval
+    /// Seed the folds and the interval with SEED
     #[arg(long, default_value_t = 1, env = "ACEM3_SEED")]
     pub seed: u64,
-    /// The form of what is printed
+    /// Print the result in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
 }
 
-/// `acem3 data schema`.
+/// Arguments of `acem3 data schema`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SchemaArgs {
     /// File format to describe
@@ -123,9 +156,9 @@ pub enum SchemaOf {
 /// The layout of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PromptLayoutArg {
-    /// Criteria first, as ACE-M³ was trained
+    /// Criteria first, as in ACE-M³'s training
     Paper,
-    /// Image, question and responses first, as the embedded panel was
+    /// Image, question and responses first, as in the embedded panel's training
     CaseFirst,
 }
 
@@ -136,23 +169,4 @@ impl From<PromptLayoutArg> for Layout {
             PromptLayoutArg::CaseFirst => Self::CaseFirst,
         }
     }
-}
-
-/// `acem3 data check`.
-#[derive(Args, Clone, Debug)]
-pub struct CheckArgs {
-    /// What to read.
-    #[command(flatten)]
-    pub source: SourceArgs,
-    /// How many responses a case needs
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        env = "ACEM3_MIN_RESPONSES"
-    )]
-    pub min_responses: usize,
-    /// The form of the list on stdout
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
-    pub format: OutputFormat,
 }

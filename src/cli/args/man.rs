@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Example:
   acem3 man --out ~/.local/share/man/man1      then `man acem3-judge` finds its page";
 
-/// `acem3 man`.
+/// Arguments of `acem3 man`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct ManArgs {
-    /// Folder for the pages; it is created if it does not exist
+    /// Write the pages to folder DIR
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
 }

@@ -1,14 +1,14 @@
-//! What may be typed behind `acem3 panel`.
+//! Arguments of `acem3 panel`.
 
 use clap::{Args, Subcommand};
 
-use super::OutputFormat;
+use super::shared::OutputFormat;
 use crate::checkpoints::hub::HubFlags;
 
-/// `acem3 panel`.
+/// Arguments of `acem3 panel`.
 #[derive(Args, Clone, Debug)]
 pub struct PanelArgs {
-    /// What to do with a panel.
+    /// The command to run.
     #[command(subcommand)]
     pub command: PanelCommand,
 }
@@ -20,15 +20,15 @@ pub enum PanelCommand {
     Inspect(PanelInspectArgs),
 }
 
-/// `acem3 panel inspect`.
+/// Arguments of `acem3 panel inspect`.
 #[derive(Args, Clone, Debug)]
 pub struct PanelInspectArgs {
-    /// The panel, as for `acem3 judge --panel`; without it, the small one inside this program
+    /// Panel, as for `acem3 judge --panel` [default: the embedded panel]
     pub panel: Option<String>,
-    /// How the hub is used.
+    /// The use of the hub.
     #[command(flatten)]
     pub hub: HubFlags,
-    /// The form of the list on stdout
+    /// Print the description in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
     pub format: OutputFormat,
 }

@@ -2,7 +2,7 @@
 
 use clap::CommandFactory as _;
 
-use super::print;
+use super::output::print;
 use crate::cli::args::{Cli, CompletionsArgs};
 use crate::support::terminal::exit::Exit;
 

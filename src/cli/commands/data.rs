@@ -1,4 +1,4 @@
-//! `acem3 data`: making cases, and checking those there are.
+//! `acem3 data`: generation, checks and ratings of data.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::cli::args::{
     CheckArgs, DataArgs, DataCommand, OutputFormat, PhantomArgs, PreferenceArgs, QualityArgs,
     SchemaArgs, SchemaOf,
 };
-use crate::cli::commands::{print, unheeded};
+use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::output::print;
 use crate::data::cases;
 use crate::data::cases::{Case, CaseLine, InputProblem, UnscoredReason};
 use crate::data::images::{ImageReader, relative};
@@ -22,8 +23,9 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{plural, printable};
-use crate::training::preferences::data::{
-    PreferenceFolderConfig, drawn, evaluations, given, rate, write_rated,
+use crate::training::preferences::{
+    PreferenceFolderConfig, predict_quality, read_evaluations, write_evaluation_preferences,
+    write_phantom_preferences, write_rated,
 };
 
 /// Runs the command.
@@ -38,35 +40,35 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
 }
 
 fn phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    case_folder::folder(&args.out, args.n, args.seed, &Interrupt::listen()?)?;
+    case_folder::folder(&args.out, args.count, args.seed, &Interrupt::listen()?)?;
     if !verbosity.quiet {
         let out = args.out.display();
-        print(&format!("{} in {out}\n", plural(args.n, "case")))?;
+        print(&format!("{} in {out}\n", plural(args.count, "case")))?;
     }
     Ok(Exit::Done)
 }
 
 fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    let plan = PreferenceFolderConfig {
+    let config = PreferenceFolderConfig {
         out: args.out.clone(),
-        n: args.n,
+        cases: args.count,
         seed: args.seed,
-        ways: args.negatives.clone(),
+        negatives: args.negatives.clone(),
         layout: args.layout.into(),
         reward_tokens: args.reward_tokens,
     };
     let interrupt = Interrupt::listen()?;
     let written = match &args.evaluations {
-        Some(file) => given(file, &plan, &interrupt)?,
-        None => drawn(&plan, &interrupt)?,
+        Some(file) => write_evaluation_preferences(file, &config, &interrupt)?,
+        None => write_phantom_preferences(&config, &interrupt)?,
     };
     if !verbosity.quiet {
         let (pairs, out) = (plural(written.pairs, "pair"), args.out.display());
         print(&format!("{pairs} in {out}\n"))?;
-        if written.left_out > 0 {
-            let left_out = plural(written.left_out, "evaluation");
+        if written.skipped > 0 {
+            let left_out = plural(written.skipped, "evaluation");
             say(&format!(
-                "{left_out} left out: --negatives cannot make them worse"
+                "{left_out} skipped: no method of --negatives applies"
             ));
         }
     }
@@ -74,37 +76,38 @@ fn preferences(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result<Ex
 }
 
 fn quality(args: &QualityArgs) -> anyhow::Result<Exit> {
-    let (all, _) = evaluations(&args.path)?;
+    let all = read_evaluations(&args.path)?.items;
     let bootstrap = Bootstrap {
         seed: args.seed,
         ..Bootstrap::default()
     };
-    let found = rate(&all, bootstrap).with_context(|| args.path.display().to_string())?;
-    write_rated(&args.path, &args.out, &found.chances)?;
-    let share = found.right.value?;
+    let found =
+        predict_quality(&all, bootstrap).with_context(|| args.path.display().to_string())?;
+    write_rated(&args.path, &args.out, &found.probabilities)?;
+    let share = found.accuracy.value?;
     let usual = found.better.max(found.rated - found.better) as f64 / found.rated as f64;
     print(&match args.format {
         OutputFormat::Json => {
-            let told = serde_json::json!({
+            let output = serde_json::json!({
                 "evaluations": all.len(),
                 "rated": found.rated,
                 "better": found.better,
-                "better_from": found.from,
+                "better_from": found.better_from,
                 "right": share,
-                "interval": found.right.interval.ok(),
+                "interval": found.accuracy.interval.ok(),
                 "right_by_the_larger_class": usual,
             });
-            told.to_string() + "\n"
+            output.to_string() + "\n"
         }
         OutputFormat::Text => {
-            let [low, high] = found.right.interval.unwrap_or([0.0, 1.0]);
+            let [low, high] = found.accuracy.interval.unwrap_or([0.0, 1.0]);
             format!(
                 "{} of {} rated, {} of them {} or better\n\
-                 told right of those not seen: {:.1} % (95 % interval {:.1} to {:.1}); {:.1} % by saying the same of all\n",
+                 held-out accuracy: {:.1} % (95 % CI {:.1} to {:.1}); majority class {:.1} %\n",
                 found.rated,
                 plural(all.len() as u64, "evaluation"),
                 found.better,
-                found.from,
+                found.better_from,
                 100.0 * share,
                 100.0 * low,
                 100.0 * high,
@@ -135,7 +138,7 @@ struct ListedProblem {
     message: String,
 }
 
-/// What a source holds.
+/// Counts of a source.
 #[derive(Debug, Default, Serialize)]
 struct CheckReport {
     cases: u64,
@@ -150,38 +153,38 @@ fn check(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let root = crate::data::cases::root(path);
     let mut source = cases::open(path, &args.source.options(args.min_responses))?;
     if !verbosity.quiet {
-        for note in unheeded(&args.source, source.kind) {
+        for note in ignored_flags(&args.source, source.kind) {
             say(&note);
         }
     }
     let images = ImageReader::new(root.clone(), Limits::default());
-    let mut images = images.viewed(args.source.view.view());
-    let mut findings = CheckReport::default();
+    let mut images = images.viewed(args.source.dicom.view());
+    let mut report = CheckReport::default();
     while let Some(entry) = source.next() {
-        let fault = match entry {
+        let problem = match entry {
             Ok(case) => {
-                findings.cases += 1;
-                findings.responses += case.responses.len() as u64;
-                findings.images += u64::from(case.image.is_some());
-                image_fault(&case, &mut images, &relative(source.case_file(), &root))
+                report.cases += 1;
+                report.responses += case.responses.len() as u64;
+                report.images += u64::from(case.image.is_some());
+                image_problem(&case, &mut images, &relative(source.case_file(), &root))
             }
             Err(problem) => Some(ListedProblem::of(problem, &root)),
         };
-        if let Some(fault) = fault {
-            findings.problems += 1;
-            fault.print(args.format)?;
+        if let Some(problem) = problem {
+            report.problems += 1;
+            problem.print(args.format)?;
         }
     }
-    findings.unused_answers = source.unused_answers();
-    findings.print(args.format)?;
-    Ok(if findings.problems > 0 {
+    report.unused_answers = source.unused_answers();
+    report.print(args.format)?;
+    Ok(if report.problems > 0 {
         Exit::Failed
     } else {
         Exit::Done
     })
 }
 
-fn image_fault(case: &Case, images: &mut ImageReader, file: &str) -> Option<ListedProblem> {
+fn image_problem(case: &Case, images: &mut ImageReader, file: &str) -> Option<ListedProblem> {
     let source = case.image.as_ref()?;
     let loaded = images
         .read(source)
@@ -233,13 +236,11 @@ impl ListedProblem {
 impl CheckReport {
     fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
         let text = match format {
-            OutputFormat::Json => {
-                serde_json::to_string(self).context("cannot write the findings")?
-            }
+            OutputFormat::Json => serde_json::to_string(self).context("cannot write the report")?,
             OutputFormat::Text => {
                 let unused = match self.unused_answers {
                     0 => String::new(),
-                    n => format!(", {} of no case", plural(n, "answer")),
+                    n => format!(", {} without a case", plural(n, "answer")),
                 };
                 format!(
                     "{} with {} and {}; {}{unused}",

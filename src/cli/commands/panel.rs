@@ -1,6 +1,6 @@
-//! `acem3 panel`: what a panel is made of.
+//! `acem3 panel`: inspection of panels.
 
-use super::print;
+use super::output::print;
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{OutputFormat, PanelArgs, PanelCommand, PanelInspectArgs};
@@ -12,11 +12,11 @@ use crate::support::terminal::verbosity::Verbosity;
 /// Runs the command.
 pub(super) fn run(args: &PanelArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     match &args.command {
-        PanelCommand::Inspect(args) => show(args, verbosity),
+        PanelCommand::Inspect(args) => inspect_panel(args, verbosity),
     }
 }
 
-fn show(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let mut downloads = Downloads::new(args.hub, verbosity.quiet);
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let found = inspect(&files, &Placement::cpu(), downloads)?;

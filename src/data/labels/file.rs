@@ -131,7 +131,11 @@ fn table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| at(path, line, &format!("column `{name}` is not UTF-8")))?;
-            cells.push((column.clone(), name, csv_formula::bare(text).to_owned()));
+            cells.push((
+                column.clone(),
+                name,
+                csv_formula::unescape_formula(text).to_owned(),
+            ));
         }
         let found = entries(line, &cells).map_err(|fault| at(path, line, &fault))?;
         file.entries.extend(found);
@@ -165,7 +169,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     let found = names.join(", ");
     if let Some(missing) = raters.iter().find(|rater| !names.contains(rater)) {
         return Err(format!(
-            "no column `{missing}`, found {found}\nhint: --raters names columns of this file"
+            "no column `{missing}`, found {found}\nhint: --rater-columns names columns of this file"
         ));
     }
     if !has(&|c| *c == LabelColumn::Case) {
@@ -183,7 +187,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     if let [first, second, ..] = values[..] {
         return Err(format!(
             "the columns `{first}` and `{second}` both hold ratings of one rater, expected one\n\
-             hint: --raters {first},{second} if they are two raters'; else remove or rename one"
+             hint: --rater-columns {first},{second} if they are two raters'; else remove or rename one"
         ));
     }
     let rating = |c: &LabelColumn| {
@@ -198,7 +202,7 @@ fn check(columns: &[LabelColumn], names: &[String], raters: &[String]) -> Result
     if !has(&rating) {
         return Err(format!(
             "no column of ratings, found {found}\n\
-             hint: name one `score` or `preference`, name them by criterion, or by rater with --raters"
+             hint: name one `score` or `preference`, name them by criterion, or by rater with --rater-columns"
         ));
     }
     Ok(())

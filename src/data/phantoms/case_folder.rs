@@ -14,7 +14,7 @@ use super::{Phantom, WrittenResponse, phantom};
 use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, dice};
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{list, make};
+use crate::support::files::folder::{create_folder, list_names};
 use crate::support::terminal::interrupt::Interrupt;
 
 /// The file that marks a folder as this generator's.
@@ -32,11 +32,11 @@ const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 /// cannot be written.
 pub fn folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
     if n == 0 {
-        bail!("--n: expected at least 1, got 0\nhint: `--n 12` makes a small demo folder");
+        bail!("--count: expected at least 1, got 0\nhint: `--count 12` makes a small demo folder");
     }
     clear(dir)?;
     let images = dir.join("images");
-    make(&images)?;
+    create_folder(&images)?;
     // The mark comes first, so that a broken-off run can be repeated into the same folder.
     let mark = json!({
         "generator": GENERATOR,
@@ -67,7 +67,7 @@ fn clear(dir: &Path) -> Result<()> {
     if !dir.exists() {
         return Ok(());
     }
-    let names = list(dir)?;
+    let names = list_names(dir)?;
     if names.is_empty() {
         return Ok(());
     }
@@ -76,7 +76,7 @@ fn clear(dir: &Path) -> Result<()> {
     let ours = mark.is_some_and(|mark| mark["generator"] == GENERATOR);
     let images = dir.join("images");
     let drawn = if images.is_dir() {
-        list(&images)?
+        list_names(&images)?
     } else {
         Vec::new()
     };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn bytes(dir: &Path) -> Vec<Vec<u8>> {
-        let mut names = list(&dir.join("images")).unwrap();
+        let mut names = list_names(&dir.join("images")).unwrap();
         names.sort();
         let images = names.iter().map(|name| dir.join("images").join(name));
         let files = images.chain([dir.join("cases.jsonl"), dir.join(MARK)]);
@@ -202,7 +202,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         make_folder(dir.path(), 5, 9).unwrap();
         make_folder(dir.path(), 2, 8).unwrap();
-        let mut images = list(&dir.path().join("images")).unwrap();
+        let mut images = list_names(&dir.path().join("images")).unwrap();
         images.sort();
         assert_eq!(images, ["phantom-8-00000.png", "phantom-8-00001.png"]);
         let cases = fs::read_to_string(dir.path().join("cases.jsonl")).unwrap();
@@ -218,7 +218,7 @@ mod tests {
             error.contains("--out") && error.contains("hint:"),
             "{error}"
         );
-        assert_eq!(list(dir.path()).unwrap(), ["thesis.txt"]);
+        assert_eq!(list_names(dir.path()).unwrap(), ["thesis.txt"]);
     }
 
     #[test]

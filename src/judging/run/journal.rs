@@ -19,7 +19,7 @@ use crate::judging::run::replay::Replay;
 use crate::judging::run::superseded::SupersededRecords;
 use crate::judging::run::torn_line;
 use crate::support::digest::Digest;
-use crate::support::files::folder::{FolderLock, unused};
+use crate::support::files::folder::{FolderLock, free_sibling_name};
 use crate::support::terminal::exit::EngineFailure;
 
 /// File name of the records in the output folder.
@@ -48,7 +48,7 @@ impl Journal {
     ///
     /// Another run writes to the folder, or the records belong to another judge or program.
     pub fn open(folder: &Path, provenance: &Provenance) -> anyhow::Result<Self> {
-        let lock = FolderLock::take(folder)?;
+        let lock = FolderLock::acquire(folder)?;
         let path = folder.join(RECORDS);
         let place = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
@@ -177,7 +177,7 @@ fn check_judge(folder: &Path, line: &[u8], provenance: &Provenance) -> anyhow::R
     let place = folder.join(RECORDS);
     let other = format!(
         "hint: use another folder, for example --out {}",
-        unused(folder).display()
+        free_sibling_name(folder).display()
     );
     if !line.ends_with(b"\n") && (line.starts_with(BEGINNING) || BEGINNING.starts_with(line)) {
         // The first record is torn.

@@ -378,7 +378,7 @@ impl<'a> Run<'a> {
             .file
             .as_ref()
             .map_or(String::new(), |file| format!("{file} "));
-        self.progress.detail(&format!(
+        self.progress.note_verbose(&format!(
             "{what}: {file}line {}, case {case}: {first}",
             subject.line
         ));

@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all.
+//! Atomic writes.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -6,19 +6,19 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Writes a file beside its place and, once it is on the disk, moves it there: a power cut leaves the old one or the new.
+/// Writes a file atomically: to a temporary file, sync, rename. After a crash the file has the old content or the new.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let part = path.with_extension("part");
-    let kept = || -> io::Result<()> {
+    let write = || -> io::Result<()> {
         let mut file = File::create(&part)?;
         file.write_all(bytes)?;
         file.sync_all()
     };
-    kept()
+    write()
         .and_then(|()| fs::rename(&part, path))
         .with_context(|| {
             format!(
-                "cannot write {}\nhint: make sure that there is room and that you may write there",
+                "cannot write {}\nhint: check free space and write permissions",
                 path.display()
             )
         })

@@ -1,4 +1,4 @@
-//! The folder that `--out` gives. A run takes it for one writer, since two would tear each other's lines.
+//! Output folders (`--out`) and their lock: two writers would corrupt each other's lines.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -6,36 +6,36 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// A folder taken for this process alone, until it is dropped or the process ends, however it
-/// does. The file stays: to remove it would let two others take it at once.
+/// An exclusive lock on a folder, until it is dropped or the process ends. The lock file is never removed:
+/// otherwise two other processes could lock the folder at once.
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "the lock lives as long as the file")] File);
 
 impl FolderLock {
-    /// The name of the file that is locked.
+    /// The name of the lock file.
     pub const FILE: &str = ".lock";
 
-    /// Takes a folder.
+    /// Locks a folder.
     ///
     /// # Errors
     ///
-    /// Another process has it, or the folder cannot be written to.
-    pub fn take(folder: &Path) -> anyhow::Result<Self> {
+    /// If another process has locked the folder, or it is not writable.
+    pub fn acquire(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(Self::FILE);
-        let place = || {
+        let context = || {
             format!(
-                "cannot lock {}\nhint: name a folder with --out that you may write to",
+                "cannot lock {}\nhint: choose a writable folder with --out",
                 folder.display()
             )
         };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).with_context(place)?;
+        let mut file = options.open(&path).with_context(context)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut owner = String::new();
-                // Who it is helps, but is not worth failing for; one that has just begun has not said it.
+                // The process id is a courtesy: a process that has just started has not written it yet.
                 let _ = file.read_to_string(&mut owner);
                 let owner = match owner.trim() {
                     "" => String::new(),
@@ -43,20 +43,20 @@ impl FolderLock {
                 };
                 bail!(
                     "{}: another run is writing here{owner}\n\
-                     hint: wait for it, or name another folder with --out",
+                     hint: wait for it, or choose another folder with --out",
                     folder.display()
                 );
             }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(place),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
         }
-        file.set_len(0).with_context(place)?;
-        writeln!(file, "{}", std::process::id()).with_context(place)?;
+        file.set_len(0).with_context(context)?;
+        writeln!(file, "{}", std::process::id()).with_context(context)?;
         Ok(Self(file))
     }
 }
 
-/// The names in the folder that `--out` gives, or in one inside it.
-pub fn list(folder: &Path) -> anyhow::Result<Vec<String>> {
+/// Returns the names of the entries of an output folder.
+pub fn list_names(folder: &Path) -> anyhow::Result<Vec<String>> {
     let read = || -> std::io::Result<Vec<String>> {
         fs::read_dir(folder)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into()))
@@ -64,30 +64,30 @@ pub fn list(folder: &Path) -> anyhow::Result<Vec<String>> {
     };
     read().with_context(|| {
         format!(
-            "--out {}: cannot list this folder\nhint: name one that you may read and write",
+            "--out {}: cannot list the folder\nhint: choose a readable and writable folder",
             folder.display()
         )
     })
 }
 
-/// Makes the folder that `--out` gives, or one inside it, where there is none.
-pub fn make(folder: &Path) -> anyhow::Result<()> {
+/// Creates an output folder, unless it exists.
+pub fn create_folder(folder: &Path) -> anyhow::Result<()> {
     if folder.exists() && !folder.is_dir() {
         bail!(
-            "--out {}: there is a file of this name, expected a folder\nhint: name another",
+            "--out {}: is a file, expected a folder\nhint: choose another name",
             folder.display()
         );
     }
     fs::create_dir_all(folder).with_context(|| {
         format!(
-            "--out {}: cannot be made\nhint: name a folder that you may write to",
+            "--out {}: cannot create the folder\nhint: choose a writable folder",
             folder.display()
         )
     })
 }
 
-/// The first name beside this folder that is not taken: `demo-2`, `demo-3`, …
-pub fn unused(folder: &Path) -> PathBuf {
+/// Returns the first free name next to a folder: `demo-2`, `demo-3`, …
+pub fn free_sibling_name(folder: &Path) -> PathBuf {
     let name = folder
         .file_name()
         .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -95,8 +95,9 @@ pub fn unused(folder: &Path) -> PathBuf {
     let mut free = named.filter(|path| !path.exists());
     free.next().unwrap_or_else(|| folder.to_owned())
 }
-/// The whole path of the folder in which a file lies; a bare name lies where the program was started.
-pub fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
-    let whole = std::path::absolute(path).with_context(|| path.display().to_string())?;
-    Ok(whole.parent().unwrap_or(&whole).to_owned())
+
+/// Returns the absolute path of the folder of a file.
+pub fn parent_folder(path: &Path) -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(path).with_context(|| path.display().to_string())?;
+    Ok(path.parent().unwrap_or(&path).to_owned())
 }

@@ -1,6 +1,4 @@
-//! Files and folders as a program must treat them that may be killed at any moment.
-//!
-//! Written whole or not at all, never somebody else's, and no pipe for a file.
+//! Crash-safe file helpers: atomic writes, locked output folders, and reads of regular files only.
 
 pub mod atomic_file;
 pub(crate) mod csv_formula;

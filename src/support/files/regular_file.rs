@@ -1,26 +1,26 @@
-//! Opening files that come from outside: regular files only.
+//! Opens input files if they are regular files.
 //!
-//! Opening a pipe waits for somebody to write to it, and a device may never end. A path is looked
-//! at before it is opened, so that neither makes the program hang.
+//! Opening a pipe blocks until another process writes to it, and a device may never end. The type of a path is
+//! checked before it is opened, so that the program does not hang.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What is said of a pipe, a socket or a device.
-const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, no pipe or device; write its content to a file first";
+/// The error for a pipe, a socket or a device.
+const NOT_A_FILE: &str = "not a file\nhint: expected a regular file, not a pipe or device; write its content to a file first";
 
-/// Opens a regular file to be read.
+/// Opens a regular file for reading.
 ///
 /// # Errors
 ///
-/// Those of the system, and one of the kind `InvalidInput` for a pipe, a socket or a device.
+/// I/O errors, and `InvalidInput` for a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     check(path)?;
     File::open(path)
 }
 
-/// Finds that a path is a regular file, without opening it.
+/// Checks that a path is a regular file, without opening it.
 ///
 /// # Errors
 ///

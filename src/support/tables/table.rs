@@ -62,7 +62,7 @@ impl Table {
     pub fn csv(&self) -> Result<String> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         for row in self.lines() {
-            let cells = row.iter().map(|cell| csv_formula::guarded(cell));
+            let cells = row.iter().map(|cell| csv_formula::escape_formula(cell));
             let cells: Vec<_> = cells.collect();
             let bytes = cells.iter().map(|cell| cell.as_bytes());
             writer.write_record(bytes).context("cannot write a table")?;

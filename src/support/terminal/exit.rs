@@ -1,9 +1,8 @@
-//! How the program ends: exit codes, and errors as a person reads them.
+//! Exit codes and error messages.
 //!
-//! An error is shown as one line per cause, then the `hint:` lines that came with it. Only the
-//! first line of a cause is shown: with `RUST_BACKTRACE=1` the display of a tensor library's error
-//! carries a backtrace, which is not what the person needs. TOML errors begin with the place alone
-//! and end with the reason, so of them both lines are shown.
+//! An error is printed as one line per cause, then its `hint:` lines. Only the first line of a cause is printed:
+//! with `RUST_BACKTRACE=1` the display of a tensor library's error contains a backtrace. TOML errors start with the
+//! position and end with the reason, so both lines are printed.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -11,25 +10,25 @@ use std::process::ExitCode;
 
 use crate::support::text::printable;
 
-/// What the exit code says.
+/// The meaning of an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All was done.
+    /// Success.
     Done,
-    /// A threshold or comparison failed.
+    /// A check failed.
     Failed,
-    /// Bad usage or input.
+    /// Invalid usage or input.
     Usage,
-    /// More was left without a verdict than allowed.
+    /// More unscored records than allowed.
     Unscored,
-    /// The run failed; what was judged is safe and the same command resumes.
+    /// The run failed; completed verdicts are saved and the same command resumes.
     Engine,
     /// Interrupted; the same command resumes.
     Interrupted,
 }
 
 impl Exit {
-    /// The number the system sees.
+    /// Returns the exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -48,33 +47,32 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Marks an error as the run's own, not the input's: `error.context(Stopped(..))` ends in
-/// [`Exit::Engine`].
+/// Marks an error of the run, not of its input: `error.context(EngineFailure(..))` exits with [`Exit::Engine`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct EngineFailure(pub String);
 
-/// Marks that the person asked to stop, with what becomes of what was done: [`Exit::Interrupted`].
+/// Marks an interrupted run, with a note on its results; exits with [`Exit::Interrupted`].
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted; {0}")]
 pub struct Interrupted(pub &'static str);
 
-/// Marks that somebody stopped reading what this program prints, as `| head` does: all is well then.
+/// Marks a closed stdout, for example by `| head`; exits with [`Exit::Done`].
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads on")]
+#[error("stdout is closed")]
 pub struct ClosedStdout;
 
-/// The error with a line `hint: …` that says what to do next, where no cause of it has one.
+/// Adds a line `hint: …` to an error, unless one of its causes has one.
 pub fn advised(error: anyhow::Error, hint: &str) -> anyhow::Error {
-    let says = |text: String| text.lines().any(|line| line.trim().starts_with("hint:"));
-    if error.chain().any(|cause| says(cause.to_string())) {
+    let has_hint = |text: String| text.lines().any(|line| line.trim().starts_with("hint:"));
+    if error.chain().any(|cause| has_hint(cause.to_string())) {
         return error;
     }
-    // A cause without a first line of its own is no line of the message.
+    // A cause that consists of a hint adds no line to the message.
     error.context(format!("hint: {hint}"))
 }
 
-/// Ends the program: prints the error, if there is one, and gives the exit code.
+/// Prints the error of a command, if there is one, and returns the exit code.
 pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
     let error = match result {
         Ok(exit) => return exit.into(),
@@ -88,7 +86,7 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
         return Exit::Interrupted.into();
     }
     let exit = exit_of(&error);
-    // Nobody is left to be told when stderr is gone.
+    // A closed stderr cannot be reported.
     let _ = io::stderr().write_all(describe(&error).as_bytes());
     exit.into()
 }
@@ -103,13 +101,13 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Whether there was no room: that is no fault of the command, and it can be given again.
+/// Returns true if the disk is full: the command is valid and can be run again.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
-/// The error as it is printed.
+/// Returns the error as printed.
 pub fn describe(error: &anyhow::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
@@ -124,7 +122,7 @@ pub fn describe(error: &anyhow::Error) -> String {
                 .map(str::to_owned),
         );
         let Some(first) = first else { continue };
-        // An error that prints its source itself would say it twice.
+        // An error that prints its source itself would repeat it.
         if !causes.iter().any(|seen| seen.contains(first)) {
             causes.push(toml_cause(first, &text).unwrap_or_else(|| first.to_owned()));
         }
@@ -141,8 +139,8 @@ pub fn describe(error: &anyhow::Error) -> String {
     text
 }
 
-/// The place and the reason of a TOML error: its first line and its last. Between them are the line
-/// itself, behind its number and a bar, and a mark below it.
+/// Returns the position and the reason of a TOML error: its first line and its last. Between them are the quoted
+/// line, after its number and a bar, and a mark below it.
 fn toml_cause(first: &str, text: &str) -> Option<String> {
     let place = first.strip_prefix("TOML parse error ")?;
     let quoted = |line: &str| -> Option<String> {
@@ -156,7 +154,7 @@ fn toml_cause(first: &str, text: &str) -> Option<String> {
     let reason = lines.rfind(|line| {
         !line.is_empty() && quoted(line).is_none() && !line.starts_with("hint:") && *line != first
     })?;
-    // The name of a type of this program's language says nothing to the person.
+    // The name of a Rust type does not help the user.
     let reason = reason.replace(" as i128", "");
     let at = at.map_or_else(String::new, |line| format!(", `{line}`"));
     Some(format!("{place}{at}: {reason}"))
@@ -169,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_one_line_per_cause_and_its_hints_last() {
+    fn errors_have_one_line_per_cause_then_hints() {
         let error = anyhow!("unknown tensor `a`\n   0: backtrace::frame\n   1: main")
             .context("panel/config.toml: expected 4 members, got 3\nhint: acem3 verify panel");
         assert_eq!(
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toml_error_keeps_its_reason() {
+    fn toml_errors_keep_their_reason() {
         let broken = toml::from_str::<toml::Table>("seed = \nb = 1\n").unwrap_err();
         let reason = broken.message().lines().last().unwrap().to_owned();
         let text = describe(&anyhow::Error::new(broken).context("train.toml: not a recipe"));
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_given_where_there_is_none() {
+    fn hint_is_added_once() {
         let plain = advised(anyhow!("torn").context("x.bin"), "fetch it again");
         let told = "error: x.bin\n  because: torn\nhint: fetch it again\n";
         assert_eq!(describe(&plain), told);
@@ -201,20 +199,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_was_said_is_not_repeated() {
+    fn repeated_causes_are_skipped() {
         let error = anyhow!("no space").context("cannot write x: no space");
         assert_eq!(describe(&error), "error: cannot write x: no space\n");
     }
 
     #[test]
-    fn only_a_marked_error_is_the_engine_s() {
+    fn only_marked_errors_are_engine_failures() {
         assert_eq!(exit_of(&anyhow!("bad flag")), Exit::Usage);
         let marked = anyhow!("cuda").context(EngineFailure("the judge failed".to_owned()));
         assert_eq!(exit_of(&marked.context("at case 3")), Exit::Engine);
     }
 
     #[test]
-    fn a_full_disk_is_nobody_s_usage() {
+    fn full_disk_is_an_engine_failure() {
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(
             exit_of(&anyhow!(full).context("cannot write x")),
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn closed_stdout_is_success() {
         assert_eq!(finish(Err(ClosedStdout.into())), ExitCode::SUCCESS);
         let elsewhere = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(exit_of(&anyhow!(elsewhere)), Exit::Usage);

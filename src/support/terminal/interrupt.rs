@@ -1,4 +1,4 @@
-//! Ctrl-C and termination: the first asks the run to stop after its batch, the second ends it.
+//! Ctrl-C and termination signals: the first stops the run after its batch, the second ends the process.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use anyhow::Context;
 
 use crate::support::terminal::exit::{Exit, Interrupted};
 
-/// Whether the person has asked to stop. Clones share the answer.
+/// A flag that a signal sets. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens to the process's signals from now on; possible once per process.
+    /// Installs the signal handler; possible once per process.
     pub fn listen() -> anyhow::Result<Self> {
         let interrupt = Self::default();
-        let asked = Arc::clone(&interrupt.0);
+        let flag = Arc::clone(&interrupt.0);
         ctrlc::set_handler(move || {
-            if asked.swap(true, Ordering::SeqCst) {
+            if flag.swap(true, Ordering::SeqCst) {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
             let note = "stopping after the current batch; press Ctrl-C again to stop at once\n";
             let _ = io::stderr().write_all(note.as_bytes());
         })
-        .context("cannot listen to interruptions")?;
+        .context("cannot install the signal handler")?;
         Ok(interrupt)
     }
 
-    /// Asks as a person would.
+    /// Sets the flag, as a signal does.
     #[cfg(test)]
     pub(crate) fn request(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Ends what is under way once the person has asked to stop; `then` says what becomes of it.
+    /// Returns an error if an interrupt was requested; `then` says what happens to the results.
     ///
     /// # Errors
     ///
-    /// That alone.
+    /// [`Interrupted`].
     pub fn check(&self, then: &'static str) -> Result<(), Interrupted> {
         if self.requested() {
             Err(Interrupted(then))
@@ -47,7 +47,7 @@ impl Interrupt {
         }
     }
 
-    /// True once the person has asked to stop.
+    /// Returns true after the first signal.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

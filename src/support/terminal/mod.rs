@@ -1,4 +1,4 @@
-//! What a person at a terminal sees and does: progress, tables, times, interruptions and endings.
+//! The terminal: progress, messages, interrupts, exit codes and number formats.
 
 pub mod clock;
 pub mod exit;

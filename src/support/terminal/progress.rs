@@ -1,6 +1,4 @@
-//! How far a run is: a bar on a terminal, a line now and then elsewhere, nothing when asked.
-//!
-//! Everything goes to stderr; a person who reads stdout gets results only.
+//! Progress on stderr: a bar on a terminal, log lines elsewhere. Stdout has results only.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -11,26 +9,26 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
 use crate::support::text::{plural, printable};
 
-/// How often a line is written where there is no bar.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells a person how far a run is.
+/// Shows the progress of a run.
 #[derive(Debug)]
 pub struct Progress {
     view: ProgressView,
     verbosity: Verbosity,
     total: Option<u64>,
-    /// What is counted, in the plural.
-    what: &'static str,
-    pace: Option<ThroughputStart>,
+    /// The counted items, in the plural.
+    items: &'static str,
+    throughput_start: Option<ThroughputStart>,
 }
 
-/// How far a run is.
+/// The counts of a run so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgressCounts {
     /// Cases read, unreadable ones included.
     pub cases: u64,
-    /// Verdicts made by this process, not reused from an earlier run.
+    /// Verdicts of this process, without those reused from an earlier run.
     pub fresh: u64,
     /// Pairs with a verdict.
     pub judged: u64,
@@ -45,7 +43,7 @@ enum ProgressView {
     Nothing,
 }
 
-/// Where the first new verdict came: what was reused before it says nothing about the speed.
+/// The time and counts at the first new verdict. Reused verdicts do not count for the throughput.
 #[derive(Clone, Copy, Debug)]
 struct ThroughputStart {
     start: Instant,
@@ -54,17 +52,17 @@ struct ThroughputStart {
 }
 
 impl Progress {
-    /// Progress over a number of cases, if it is known.
+    /// Progress over cases; `total` is their number if it is known.
     pub fn new(mode: ProgressMode, verbosity: Verbosity, total: Option<u64>) -> Self {
-        Self::of(mode, verbosity, total, "cases")
+        Self::counting(mode, verbosity, total, "cases")
     }
 
-    /// Progress over a number of other things, named in the plural.
-    pub fn of(
+    /// Progress over other items, named in the plural.
+    pub fn counting(
         mode: ProgressMode,
         verbosity: Verbosity,
         total: Option<u64>,
-        what: &'static str,
+        items: &'static str,
     ) -> Self {
         let terminal = io::stderr().is_terminal();
         let view = match mode {
@@ -72,29 +70,29 @@ impl Progress {
             ProgressMode::None => ProgressView::Nothing,
             ProgressMode::Auto if !terminal => ProgressView::log(),
             ProgressMode::Log => ProgressView::log(),
-            ProgressMode::Auto | ProgressMode::Bar => ProgressView::bar(total, what),
+            ProgressMode::Auto | ProgressMode::Bar => ProgressView::bar(total, items),
         };
         Self {
             view,
             verbosity,
             total,
-            what,
-            pace: None,
+            items,
+            throughput_start: None,
         }
     }
 
-    /// Updates the counts, and shows them if it is time.
+    /// Updates the counts, and shows them if it is time for a log line.
     pub fn show(&mut self, counts: ProgressCounts) {
         let ProgressCounts { cases, fresh, .. } = counts;
-        // The clock starts with the first new verdict at hand, so its own time does not count.
-        if self.pace.is_none() && fresh > 0 {
-            self.pace = Some(ThroughputStart {
+        // The clock starts after the first new verdict: loading does not count.
+        if self.throughput_start.is_none() && fresh > 0 {
+            self.throughput_start = Some(ThroughputStart {
                 start: Instant::now(),
                 cases,
                 fresh,
             });
         }
-        let speed = self.pace.and_then(|pace| {
+        let speed = self.throughput_start.and_then(|pace| {
             let elapsed = pace.start.elapsed().as_secs_f64();
             let cases_left = self.total?.saturating_sub(cases);
             speed(elapsed, fresh - pace.fresh, cases - pace.cases, cases_left)
@@ -104,14 +102,14 @@ impl Progress {
                 bar.set_position(cases);
                 bar.set_message(state(counts, speed));
             }
-            ProgressView::Log { last } if last.elapsed() >= PAUSE => {
+            ProgressView::Log { last } if last.elapsed() >= LOG_INTERVAL => {
                 *last = Instant::now();
                 let of = self
                     .total
                     .map_or(String::new(), |total| format!(" of {total}"));
                 say(&format!(
                     "{cases}{of} {}, {}",
-                    self.what,
+                    self.items,
                     state(counts, speed)
                 ));
             }
@@ -119,26 +117,26 @@ impl Progress {
         }
     }
 
-    /// Says something that matters to everybody but those who asked for quiet.
+    /// Prints a message, unless `--quiet` is set.
     pub fn note(&self, text: &str) {
         if !self.verbosity.quiet {
             self.line(text);
         }
     }
 
-    /// Says why the program will end in failure.
+    /// Prints the reason for a failing exit code, also with `--quiet`.
     pub fn warn(&self, text: &str) {
         self.line(text);
     }
 
-    /// Says something for those who asked for more.
-    pub fn detail(&self, text: &str) {
+    /// Prints a message if `--verbose` is set.
+    pub fn note_verbose(&self, text: &str) {
         if self.verbosity.verbose {
             self.line(text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub fn end(&self) {
         if let ProgressView::Bar(bar) = &self.view {
             bar.finish_and_clear();
@@ -160,24 +158,24 @@ impl ProgressView {
         }
     }
 
-    fn bar(total: Option<u64>, what: &str) -> Self {
+    fn bar(total: Option<u64>, items: &str) -> Self {
         let template = match total {
-            Some(_) => format!("{{bar:32}} {{pos}}/{{len}} {what}, {{msg}}"),
-            None => format!("{{spinner}} {{pos}} {what}, {{msg}}"),
+            Some(_) => format!("{{bar:32}} {{pos}}/{{len}} {items}, {{msg}}"),
+            None => format!("{{spinner}} {{pos}} {items}, {{msg}}"),
         };
         let style = ProgressStyle::with_template(&template);
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-        // A template that did not parse would cost the looks only.
+        // Without a valid template the bar has the default style.
         let bar = match style {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
         };
-        bar.set_message("the first verdict is on its way");
+        bar.set_message("waiting for the first verdict");
         Self::Bar(bar)
     }
 }
 
-/// Verdicts per second, and the seconds left.
+/// Returns verdicts per second, and the seconds left.
 fn speed(elapsed: f64, verdicts: u64, cases: u64, cases_left: u64) -> Option<(f64, f64)> {
     if elapsed < 0.05 || verdicts == 0 || cases == 0 {
         return None;
@@ -199,7 +197,7 @@ fn state(counts: ProgressCounts, speed: Option<(f64, f64)>) -> String {
     text
 }
 
-/// Seconds as a person says them.
+/// Formats seconds in at most two units.
 pub fn duration(seconds: f64) -> String {
     if seconds < 9.95 {
         return format!("{seconds:.1} s");
@@ -212,7 +210,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Says lines; what is quoted in them cannot move the cursor. A closed stderr is nobody's loss.
+/// Prints lines to stderr with control characters escaped. Ignores a closed stderr.
 pub(crate) fn say(text: &str) {
     let lines: Vec<String> = text.lines().map(printable).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
@@ -223,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_follows_the_cases_not_the_reused_ones() {
+    fn time_left_excludes_reused_cases() {
         let (rate, left) = speed(10.0, 40, 20, 60).unwrap();
         assert!((rate - 4.0).abs() < 1e-9);
         assert!((left - 30.0).abs() < 1e-9);
@@ -231,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_said_in_two_units() {
+    fn durations_have_two_units() {
         assert_eq!(duration(0.04), "0.0 s");
         assert_eq!(duration(59.4), "59 s");
         assert_eq!(duration(61.0), "1 min 01 s");

@@ -1,12 +1,12 @@
-//! How much the program writes to stderr, and in which form.
+//! The amount of messages on stderr, and the form of progress.
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-/// How much is said on stderr.
+/// The amount of messages on stderr.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Verbosity {
-    /// Say more: every case that has no verdict, and why
+    /// Print more messages, for example the reason for every unscored case
     #[arg(
         short,
         long,
@@ -17,21 +17,21 @@ pub struct Verbosity {
     )]
     #[arg(value_parser = FalseyValueParser::new())]
     pub verbose: bool,
-    /// Say nothing but errors and results
+    /// Print only errors and results
     #[arg(help_heading = "Messages")]
     #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = FalseyValueParser::new())]
     pub quiet: bool,
 }
 
-/// How progress is shown.
+/// The form of progress on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProgressMode {
-    /// A bar on a terminal, lines elsewhere
+    /// A bar on a terminal, log lines elsewhere
     Auto,
     /// A bar
     Bar,
-    /// A line about every ten seconds
+    /// A log line about every ten seconds
     Log,
-    /// Nothing
+    /// No progress
     None,
 }

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::checkpoints::panel::definition::MEMBERS;
-use crate::training::preferences::data::Negative;
+use crate::training::Negative;
 use crate::training::{StageConfig, StageKind, TrainConfig};
 
 /// What the rows of a table are.
@@ -39,7 +39,11 @@ impl AblationStudy {
     /// # Errors
     /// Where no stage of the configuration learns preferences.
     pub fn variants(self, base: &TrainConfig) -> Result<Vec<Variant>> {
-        if !base.stages.iter().any(|stage| stage.kind.prefers()) {
+        if !base
+            .stages
+            .iter()
+            .any(|stage| stage.kind.learns_preferences())
+        {
             bail!(
                 "no stage learns preferences, and a table says what they are worth\n\
                  hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
@@ -50,7 +54,7 @@ impl AblationStudy {
         if matches!(self, Self::Ablation | Self::Negatives) && base.stages.iter().any(from_file) {
             bail!(
                 "a stage learns pairs of a file, which are worse in the way they are and have reward tokens or not\n\
-                 hint: leave `file` out of [stages.preferences], or ask for --rows frozen or bias"
+                 hint: leave `file` out of [stages.preferences], or ask for --study frozen or bias"
             );
         }
         let rows: Vec<(String, TrainConfig)> = match self {
@@ -93,13 +97,17 @@ impl AblationStudy {
 fn changed(base: &TrainConfig, change: impl Fn(&mut StageConfig)) -> TrainConfig {
     let mut config = base.clone();
     let stages = config.stages.iter_mut();
-    stages.filter(|stage| stage.kind.prefers()).for_each(change);
+    stages
+        .filter(|stage| stage.kind.learns_preferences())
+        .for_each(change);
     config
 }
 
 fn without(base: &TrainConfig) -> TrainConfig {
     let mut config = base.clone();
-    config.stages.retain(|stage| !stage.kind.prefers());
+    config
+        .stages
+        .retain(|stage| !stage.kind.learns_preferences());
     config
 }
 
@@ -117,11 +125,11 @@ fn frozen(base: &TrainConfig, layers: usize) -> TrainConfig {
 
 /// A stage of preferences as one for each member; any other as it is.
 fn alone(stage: StageConfig) -> Vec<StageConfig> {
-    if !stage.kind.prefers() || !stage.by_member() {
+    if !stage.kind.learns_preferences() || !stage.is_per_member() {
         return vec![stage];
     }
     let members = stage
-        .member_places()
+        .member_indices()
         .into_iter()
         .map(|place| MEMBERS[place]);
     let stages = members.map(|member| StageConfig {
@@ -138,10 +146,10 @@ fn negatives(base: &TrainConfig, ways: &[Negative]) -> Option<TrainConfig> {
     for stage in config
         .stages
         .iter_mut()
-        .filter(|stage| stage.kind.prefers())
+        .filter(|stage| stage.kind.learns_preferences())
     {
-        let learning = stage.member_places();
-        let concerned = |place: &&usize| ways.iter().any(|way| way.concerns(MEMBERS[**place]));
+        let learning = stage.member_indices();
+        let concerned = |place: &&usize| ways.iter().any(|way| way.applies_to(MEMBERS[**place]));
         let concerned: Vec<usize> = learning.iter().filter(concerned).copied().collect();
         if concerned.is_empty() {
             return None;
@@ -168,7 +176,11 @@ mod tests {
 
     /// What a variant's stage of preferences is, if it has one.
     fn stage(variant: &Variant) -> Option<&StageConfig> {
-        variant.config.stages.iter().find(|s| s.kind.prefers())
+        variant
+            .config
+            .stages
+            .iter()
+            .find(|s| s.kind.learns_preferences())
     }
 
     #[test]
@@ -194,7 +206,13 @@ mod tests {
             .iter()
             .map(|v| stage(v).unwrap().frozen_layers.unwrap());
         assert_eq!(layers.collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
-        let preferring = |v: &Variant| v.config.stages.iter().filter(|s| s.kind.prefers()).count();
+        let preferring = |v: &Variant| {
+            v.config
+                .stages
+                .iter()
+                .filter(|s| s.kind.learns_preferences())
+                .count()
+        };
         let stages: Vec<usize> = frozen.iter().map(preferring).collect();
         assert_eq!(stages, [4, 1, 1, 1, 1, 1]);
         let ways = AblationStudy::Negatives.variants(&base).unwrap();

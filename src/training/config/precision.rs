@@ -1,22 +1,22 @@
-//! The type in which a model is trained.
+//! Element type of a model in training.
 
 use candle::DType;
 use serde::{Deserialize, Serialize};
 
-/// The type of a model's matrices in training. Activations, norms, biases, losses and gradients that are added up are
-/// in f32 in either case, and so is what a stage leaves.
+/// Element type of a model's matrices in training. Activations, norms, biases, losses, accumulated gradients and
+/// checkpoints are always f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Single precision.
     #[default]
     F32,
-    /// Half the memory: rounded copies, the optimizer keeping the f32 value of each weight that is trained.
+    /// Half the memory: the model computes with bf16 copies, and the optimizer has f32 master weights.
     Bf16,
 }
 
 impl Precision {
-    /// The type of tensors.
+    /// Returns the type of tensors.
     pub fn dtype(self) -> DType {
         match self {
             Self::F32 => DType::F32,
@@ -24,8 +24,11 @@ impl Precision {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    pub(crate) fn is_single(&self) -> bool {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    pub(crate) fn is_f32(&self) -> bool {
         *self == Self::F32
     }
 }

@@ -1,78 +1,84 @@
-//! What a stage of preferences learns from.
+//! The table `[stages.preferences]`.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::training::preferences::data::Negative;
-use crate::training::stages::activation_file::ActivationDtype;
-use crate::training::stages::stage::VALIDATION_AT;
+use super::activation_dtype::ActivationDtype;
+use super::negative::Negative;
+use super::validation_indices::VALIDATION_START;
 
-/// Right evaluations, each beside a worse one: drawn once, and gone through in every epoch.
+/// The preference pairs of a stage: sampled or read once, and used in every epoch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PreferenceConfig {
-    /// Pairs of responses to draw; each gives a preference for every member that learns.
+    /// Cases to sample; each gives a preference pair for every member that the stage trains.
     #[serde(default)]
     pub cases: u64,
-    /// A file of preferences to learn from instead, as `data preferences` writes it and TRL reads it;
-    /// relative to the configuration. A tenth of it, from all over it, validates.
+    /// A file of preference pairs to use instead, in the format of `acem3 data preferences` and of TRL; relative to
+    /// the configuration. A tenth of the lines, evenly spaced, becomes the validation split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// How dear it is to leave the model that the stage began with.
-    #[serde(default = "tenth")]
+    /// DPO's beta: the strength of the pull towards the reference model.
+    #[serde(default = "default_beta")]
     pub beta: f64,
-    /// The weight of the preferred evaluation's own loss beside that of the preference; the papers have
-    /// none. Without it both evaluations may become unlikely as long as their difference grows.
+    /// Weight of the chosen evaluation's own loss, added to the preference loss; 0 in the papers. Without it, both
+    /// evaluations may become less probable as long as their difference grows.
     #[serde(default)]
     pub anchor: f64,
-    /// What makes evaluations worse.
-    #[serde(default = "all")]
+    /// Changes that make the rejected evaluations.
+    #[serde(default = "default_negatives")]
     pub negatives: Vec<Negative>,
-    /// The type in which what frozen layers compute is kept on disk.
-    #[serde(default)]
-    pub store: ActivationDtype,
-    /// Whether one model learns the preferences of all members. Without it, each member's own head
-    /// learns its own.
-    #[serde(default)]
-    pub together: bool,
+    /// Element type of the frozen-activation cache.
+    #[serde(default, rename = "store")]
+    pub cache_dtype: ActivationDtype,
+    /// Trains one model on the pairs of all members, instead of one head per member.
+    #[serde(default, rename = "together")]
+    pub is_joint: bool,
 }
 
-fn tenth() -> f64 {
+fn default_beta() -> f64 {
     0.1
 }
 
-fn all() -> Vec<Negative> {
+fn default_negatives() -> Vec<Negative> {
     Negative::ALL.to_vec()
 }
 
 impl PreferenceConfig {
-    /// Refuses ways that make nothing of these members worse, where preferences are drawn.
-    pub(crate) fn check_ways(&self, members: impl Iterator<Item = &'static str>) -> Result<()> {
-        let learns = |member: &str| self.negatives.iter().any(|way| way.concerns(member));
-        let mut idle = members.filter(|member| self.file.is_none() && !learns(member));
-        match idle.next() {
+    /// Returns an error if no negative applies to one of the members. Files bring their own rejected evaluations.
+    pub(crate) fn check_negatives(
+        &self,
+        members: impl Iterator<Item = &'static str>,
+    ) -> Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let applies = |member: &str| self.negatives.iter().any(|n| n.applies_to(member));
+        match { members }.find(|member| !applies(member)) {
             Some(member) => bail!(
-                "[stages.preferences]: negatives makes no evaluation of {member} worse\n\
-                 hint: references stand in those of medical knowledge alone; add another way, or name `members`"
+                "[stages.preferences]: negatives has no change that applies to {member}\n\
+                 hint: reference-removal applies to medical_knowledge only; add another negative, or name other \
+                 `members`"
             ),
             None => Ok(()),
         }
     }
 
+    /// Checks the values that do not depend on the stage.
     pub(crate) fn check(&self) -> Result<()> {
         if self.file.is_some() == (self.cases > 0) {
             bail!("[stages.preferences]: expected either cases or a file");
         }
-        if self.cases >= VALIDATION_AT {
+        if self.cases >= VALIDATION_START {
             bail!(
-                "[stages.preferences]: cases is {}, expected fewer than {VALIDATION_AT}",
+                "[stages.preferences]: cases is {}, expected fewer than {VALIDATION_START}",
                 self.cases
             );
         }
         if self.negatives.is_empty() {
-            bail!("[stages.preferences]: negatives is empty, nothing would be worse");
+            bail!("[stages.preferences]: negatives is empty, expected at least one");
         }
         if !(self.beta.is_finite() && self.beta > 0.0) {
             bail!(

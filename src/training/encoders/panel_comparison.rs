@@ -29,7 +29,8 @@ use crate::training::measurement::test_pair::ImageCondition;
 use crate::training::measurement::test_sets;
 use crate::training::measurement::test_sets::TestSet;
 use crate::training::{
-    Precision, StageConfig, StageKind, TrainConfig, TrainPaths, TrainingProgress, adapt,
+    AdaptedModel, Precision, StageConfig, StageKind, TrainConfig, TrainPaths, TrainingProgress,
+    adapt,
 };
 
 const PROJECTOR: &str = "model.mm_projector.";
@@ -174,7 +175,10 @@ impl BasePanel {
         encoder.tower()?;
         let mut config = self.config(encoder, budget, seed);
         if paths.data.is_some() {
-            config.stages.iter_mut().for_each(|s| s.real = 1.0);
+            config
+                .stages
+                .iter_mut()
+                .for_each(|s| s.data_set_proportion = 1.0);
         }
         let own = self.spec.members.all()[MEMBER].1;
         let decoder = own.iter().filter_map(|name| self.files.get(name)).flatten();
@@ -182,8 +186,13 @@ impl BasePanel {
         let tower = encoder.weights.all().into_iter();
         let tower = tower.map(|(name, var)| (name, var.as_tensor().clone()));
         let start = Parameters::from_tensors(decoder.chain(tower))?;
-        let learner = (MEMBER, &self.spec.leads());
-        let trained = adapt(&config, (&start, &self.tokenizer), learner, paths, live)?;
+        let model = AdaptedModel {
+            parameters: &start,
+            tokenizer: &self.tokenizer,
+            member: MEMBER,
+            completion_prefixes: &self.spec.leads(),
+        };
+        let trained = adapt(&config, &model, paths, live)?;
         let eyes = trained.all().into_iter();
         let eyes = eyes.filter(|(name, _)| name.starts_with(TOWER) || name.starts_with(PROJECTOR));
         let eyes: HashMap<String, Tensor> = eyes
@@ -236,7 +245,7 @@ impl BasePanel {
             seed,
             micro_batch: 4,
             dtype: Precision::F32,
-            recompute: false,
+            recomputes_activations: false,
             layout: self.spec.layout,
             rubric: self.spec.rubric,
             vocabulary: decoder.vocab_size,
@@ -259,20 +268,20 @@ impl BasePanel {
                 kind: StageKind::Sft,
                 steps: budget.steps,
                 batch: budget.batch,
-                rate: budget.rate,
+                learning_rate: budget.rate,
                 warmup: (budget.steps / 10).max(1),
-                clip: 1.0,
+                clip_norm: 1.0,
                 validate_every: None,
                 frozen: frozen.map(str::to_owned).to_vec(),
                 frozen_layers: None,
                 lora: None,
-                real: 0.0,
-                answering: 0.5,
-                comparing: 0.0,
-                drilling: 0.0,
-                doubting: 0.0,
-                easy: 0.0,
-                rewarded: false,
+                data_set_proportion: 0.0,
+                answer_proportion: 0.5,
+                comparison_proportion: 0.0,
+                quoting_proportion: 0.0,
+                wrong_finding_proportion: 0.0,
+                easy_proportion: 0.0,
+                has_reward_token: false,
                 members: Vec::new(),
                 preferences: None,
             }],

@@ -1,49 +1,55 @@
-//! Questions that a data set asks about many images, as attributes for an image encoder: what is
-//! asked again and again (the modality, the organ, the plane) is what its images differ in.
+//! Frequent questions of the data sets as image attributes for the vision tower. Questions that repeat for many images
+//! (modality, organ, plane) are about what the images differ in.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::data::dataset_rows::DatasetItem;
 
-/// Questions that become attributes, the most frequent first.
-const QUESTIONS: usize = 48;
-/// A question asked about fewer images is left out.
-const FEWEST: usize = 25;
-/// Distinct answers that become classes, the most frequent first; other answers are not known.
-const ANSWERS: usize = 12;
+/// Maximum number of questions that become attributes, the most frequent first.
+const MAX_QUESTIONS: usize = 48;
+/// Minimum number of images of such a question.
+const MIN_IMAGES: usize = 25;
+/// Maximum number of answers that become classes, the most frequent first; other answers are unknown.
+const MAX_ANSWERS: usize = 12;
 
-/// The frequent questions of some data sets.
+/// The frequent questions of the data sets.
 pub(crate) struct QuestionAttributes {
-    /// The answers of each question.
+    /// The classes of each question: its answers.
     classes: Vec<Vec<String>>,
-    /// The known classes by image: question and answer.
-    by_image: HashMap<String, Vec<(usize, usize)>>,
+    /// Known classes by image key.
+    by_image: HashMap<String, Vec<QuestionClass>>,
+}
+
+/// Class of an image in the attribute of a question.
+struct QuestionClass {
+    question: usize,
+    class: usize,
 }
 
 impl QuestionAttributes {
-    /// The frequent questions among `items`.
+    /// Collects the frequent questions.
     pub(crate) fn new(items: &[DatasetItem]) -> Self {
-        let mut asked: BTreeMap<(&str, String), Vec<&DatasetItem>> = BTreeMap::new();
+        let mut by_question: BTreeMap<(&str, String), Vec<&DatasetItem>> = BTreeMap::new();
         for item in items {
             let question = (item.dataset, item.question.to_lowercase());
-            asked.entry(question).or_default().push(item);
+            by_question.entry(question).or_default().push(item);
         }
-        // A stable sort: of equally frequent questions the first in the alphabet.
-        let mut asked: Vec<Vec<&DatasetItem>> = asked.into_values().collect();
-        asked.retain(|items| items.len() >= FEWEST);
-        asked.sort_by_key(|items| std::cmp::Reverse(items.len()));
-        asked.truncate(QUESTIONS);
-        let mut found = Self {
+        // The sort is stable: equally frequent questions are in alphabetical order.
+        let mut frequent: Vec<Vec<&DatasetItem>> = by_question.into_values().collect();
+        frequent.retain(|items| items.len() >= MIN_IMAGES);
+        frequent.sort_by_key(|items| std::cmp::Reverse(items.len()));
+        frequent.truncate(MAX_QUESTIONS);
+        let mut attributes = Self {
             classes: Vec::new(),
             by_image: HashMap::new(),
         };
-        for items in asked {
-            found.add(&items);
+        for items in frequent {
+            attributes.add(&items);
         }
-        found
+        attributes
     }
 
-    /// Adds a question; one that everybody answers alike tells nothing of an image.
+    /// Adds a question unless all images have the same answer.
     fn add(&mut self, items: &[&DatasetItem]) {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for item in items {
@@ -51,7 +57,7 @@ impl QuestionAttributes {
         }
         let mut answers: Vec<(String, usize)> = counts.into_iter().collect();
         answers.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        answers.truncate(ANSWERS);
+        answers.truncate(MAX_ANSWERS);
         if answers.len() < 2 {
             return;
         }
@@ -63,23 +69,23 @@ impl QuestionAttributes {
                 .position(|a| *a == item.answer.to_lowercase())
             {
                 let known = self.by_image.entry(item.image_key.clone()).or_default();
-                known.push((question, class));
+                known.push(QuestionClass { question, class });
             }
         }
         self.classes.push(answers);
     }
 
-    /// Numbers of classes of every question.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
+    /// Returns the number of classes of every question.
+    pub(crate) fn class_counts(&self) -> impl Iterator<Item = usize> + '_ {
         self.classes.iter().map(Vec::len)
     }
 
-    /// The class of every question about an image, where it is known.
+    /// Returns the class of an image for every question; `None` if unknown.
     pub(crate) fn classes(&self, image_key: &str) -> Vec<Option<usize>> {
         let mut classes = vec![None; self.classes.len()];
-        for (question, class) in self.by_image.get(image_key).into_iter().flatten() {
-            if let Some(entry) = classes.get_mut(*question) {
-                *entry = Some(*class);
+        for known in self.by_image.get(image_key).into_iter().flatten() {
+            if let Some(entry) = classes.get_mut(known.question) {
+                *entry = Some(known.class);
             }
         }
         classes
@@ -108,7 +114,7 @@ mod tests {
     #[test]
     fn frequent_questions_with_differing_answers_are_attributes() {
         let mut items = Vec::new();
-        for i in 0..FEWEST {
+        for i in 0..MIN_IMAGES {
             items.push(item(
                 i,
                 "Which plane?",
@@ -117,10 +123,10 @@ mod tests {
             items.push(item(i, "Is it an image?", "Yes"));
         }
         items.push(item(0, "What is this?", "A lung"));
-        let asked = QuestionAttributes::new(&items);
-        assert_eq!(asked.sizes().collect::<Vec<_>>(), [2]);
-        assert_eq!(asked.classes("0"), [Some(1)]);
-        assert_eq!(asked.classes("1"), [Some(0)]);
-        assert_eq!(asked.classes("elsewhere"), [None]);
+        let attributes = QuestionAttributes::new(&items);
+        assert_eq!(attributes.class_counts().collect::<Vec<_>>(), [2]);
+        assert_eq!(attributes.classes("0"), [Some(1)]);
+        assert_eq!(attributes.classes("1"), [Some(0)]);
+        assert_eq!(attributes.classes("elsewhere"), [None]);
     }
 }

@@ -1,5 +1,4 @@
-//! What the public data sets teach: attributes, answers, and reference answers judged against
-//! plausible wrong ones.
+//! Examples from the public data sets: attributes, answers, and pairs of reference answers with plausible wrong ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::{jitter, pixels};
+use super::pixels::{Pixels, augment, preprocess};
 use crate::data::dataset_rows::{
     DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
 };
@@ -22,72 +21,78 @@ use crate::data::phantoms::rules::phrase;
 use crate::data::phantoms::{Claim, Defect, response_writer};
 use crate::support::digest::Digest;
 use crate::training::examples::attributes::QuestionAttributes;
-use crate::training::examples::example::{PairExample, Pixels, ResponseExample};
+use crate::training::examples::example::{PairExample, ResponseExample};
+use crate::training::examples::sequence_builder::{AnswerExample, QuestionWithAnswer};
 
-/// Questions asked about one image in one sequence.
-const QUESTIONS: usize = 8;
-/// How often both responses say the same, right or wrong.
-const SAME: f64 = 0.15;
-/// Rows of the Path-VQA development set whose model answers may be trained on.
-const TRAINED_ROWS: std::ops::Range<u64> = 0..1000;
-/// Words of a real model's answer that are kept.
-const WORDS: usize = 60;
+/// Maximum questions about an image in one sequence.
+const MAX_QUESTIONS: usize = 8;
+/// Probability that both responses are equal, right or wrong.
+const EQUAL_RESPONSES_RATE: f64 = 0.15;
+/// Rows of the Path-VQA development set whose model responses are training data.
+const TRAINING_ROWS: std::ops::Range<u64> = 0..1000;
+/// Maximum words of an answer; longer model responses are cut.
+const MAX_WORDS: usize = 60;
 
-/// The train parts of the data sets, images decoded.
+/// Training splits of the data sets, with preprocessed images.
 pub(crate) struct DatasetExamples {
     items: Vec<DatasetItem>,
     by_image: Vec<Vec<usize>>,
-    /// Rows of each data set, and how often one is drawn.
-    by_dataset: Vec<(Vec<usize>, f64)>,
+    by_dataset: Vec<WeightedDataset>,
     images: HashMap<String, Pixels>,
-    wrong: DistractorPool,
+    distractors: DistractorPool,
     model_pairs: Vec<ModelPair>,
     side: usize,
     organs: Vec<String>,
     modalities: Vec<String>,
-    asked: QuestionAttributes,
+    frequent_questions: QuestionAttributes,
+}
+
+/// Items of a data set, and its sampling weight.
+struct WeightedDataset {
+    items: Vec<usize>,
+    weight: f64,
 }
 
 impl DatasetExamples {
-    /// Reads the train parts under a folder and decodes their images once.
+    /// Reads the training splits in a folder and preprocesses their images.
     pub(crate) fn load(
         data: &Path,
         side: usize,
         processor: &ImageProcessor,
-        shares: &BTreeMap<String, f64>,
+        weights: &BTreeMap<String, f64>,
     ) -> Result<Self> {
         let mut items = load_real(data, DatasetSplit::Train)?;
-        let model_pairs = path_vqa_model_pairs(data, TRAINED_ROWS)?;
+        let model_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
         let mut files = ImageReader::new(PathBuf::new(), Limits::default());
         let mut images = HashMap::new();
-        let pictured = items.iter().map(|i| (&i.image_key, &i.image));
-        let pictured = pictured.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
-        for (key, image) in pictured {
+        let keyed = items.iter().map(|i| (&i.image_key, &i.image));
+        let keyed = keyed.chain(model_pairs.iter().map(|p| (&p.image_key, &p.image)));
+        for (key, image) in keyed {
             if !images.contains_key(key) {
                 let image = files.load(image).map_err(Error::msg)?;
-                images.insert(key.clone(), pixels(&image.decoded, processor)?);
+                images.insert(key.clone(), preprocess(&image.decoded, processor)?);
             }
         }
-        items.retain(|i| i.answer.split_whitespace().count() <= WORDS);
+        items.retain(|i| i.answer.split_whitespace().count() <= MAX_WORDS);
         let mut by_image: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut by_dataset: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (i, item) in items.iter().enumerate() {
             by_image.entry(&item.image_key).or_default().push(i);
             by_dataset.entry(item.dataset).or_default().push(i);
         }
-        let names = |of: fn(&DatasetItem) -> Option<&String>| {
-            let mut names: Vec<String> = items.iter().filter_map(of).cloned().collect();
+        let names = |name: fn(&DatasetItem) -> Option<&String>| {
+            let mut names: Vec<String> = items.iter().filter_map(name).cloned().collect();
             names.sort();
             names.dedup();
             names
         };
         Ok(Self {
             by_image: by_image.into_values().collect(),
-            by_dataset: shared_out(by_dataset, shares)?,
-            wrong: DistractorPool::new(&items),
+            by_dataset: weighted_datasets(by_dataset, weights)?,
+            distractors: DistractorPool::new(&items),
             organs: names(|i| i.organ.as_ref()),
             modalities: names(|i| i.modality.as_ref()),
-            asked: QuestionAttributes::new(&items),
+            frequent_questions: QuestionAttributes::new(&items),
             images,
             model_pairs,
             items,
@@ -95,13 +100,16 @@ impl DatasetExamples {
         })
     }
 
-    /// Numbers of classes of the organ, of the modality, and of each frequent question.
-    pub(crate) fn classes(&self) -> Vec<usize> {
+    /// Returns the number of classes of the organ, of the modality, and of each frequent question.
+    pub(crate) fn class_counts(&self) -> Vec<usize> {
         let named = [self.organs.len().max(1), self.modalities.len().max(1)];
-        named.into_iter().chain(self.asked.sizes()).collect()
+        named
+            .into_iter()
+            .chain(self.frequent_questions.class_counts())
+            .collect()
     }
 
-    /// Texts the tokenizer learns from.
+    /// Returns all texts, to train the tokenizer on.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> + '_ {
         let rows = self
             .items
@@ -111,9 +119,9 @@ impl DatasetExamples {
         rows.chain(answers.map(|r| r.text.clone()))
     }
 
-    /// The hash of all of it, images as a panel sees them.
+    /// Returns the hash of all texts and preprocessed images.
     pub(crate) fn digest(&self) -> Digest {
-        let texts = |item: &DatasetItem| {
+        let item_texts = |item: &DatasetItem| {
             let known = [&item.organ, &item.modality].map(|name| name.clone().unwrap_or_default());
             let [organ, modality] = known;
             let (question, answer) = (item.question.clone(), item.answer.clone());
@@ -127,7 +135,7 @@ impl DatasetExamples {
                 organ + &modality,
             ]
         };
-        let compared = |pair: &ModelPair| {
+        let pair_texts = |pair: &ModelPair| {
             let [first, second] = pair.responses.each_ref().map(|r| r.text.clone());
             let better = pair.better.to_string();
             let (image, question) = (pair.image_key.clone(), pair.question.clone());
@@ -140,9 +148,9 @@ impl DatasetExamples {
                 better,
             ]
         };
-        let rows = self.items.iter().map(texts);
+        let rows = self.items.iter().map(item_texts);
         let mut parts: Vec<String> = rows
-            .chain(self.model_pairs.iter().map(compared))
+            .chain(self.model_pairs.iter().map(pair_texts))
             .flatten()
             .collect();
         let images: BTreeMap<&String, &Pixels> = self.images.iter().collect();
@@ -153,91 +161,105 @@ impl DatasetExamples {
         Digest::of(parts.join("\0").as_bytes())
     }
 
-    /// Every answer.
-    pub(crate) fn answers_said(&self) -> impl Iterator<Item = String> + '_ {
+    /// Returns all answers.
+    pub(crate) fn answer_texts(&self) -> impl Iterator<Item = String> + '_ {
         self.items.iter().map(|item| item.answer.clone())
     }
 
-    /// Any question.
+    /// Samples a question.
     pub(crate) fn question(&self, rng: &mut ChaCha8Rng) -> Option<String> {
-        Some(self.draw_item(rng)?.question.clone())
+        Some(self.sample_item(rng)?.question.clone())
     }
 
-    /// An image with its organ, its modality and what is often asked; `before` attributes of other sources are unknown.
-    pub(crate) fn observation(&self, before: usize, rng: &mut ChaCha8Rng) -> Option<Observation> {
-        let item = self.draw_item(rng)?;
+    /// Samples an image with its organ, modality and answers to frequent questions. They come after
+    /// `phantom_attributes` attributes, which are unknown.
+    pub(crate) fn observation(
+        &self,
+        phantom_attributes: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<Observation> {
+        let item = self.sample_item(rng)?;
         let class = |names: &[String], name: &Option<String>| {
             name.as_ref()
                 .and_then(|name| names.binary_search(name).ok())
         };
-        let mut classes = vec![None; before];
+        let mut classes = vec![None; phantom_attributes];
         classes.push(class(&self.organs, &item.organ));
         classes.push(class(&self.modalities, &item.modality));
-        classes.extend(self.asked.classes(&item.image_key));
+        classes.extend(self.frequent_questions.classes(&item.image_key));
         Some(Observation {
-            pixels: self.jittered(&item.image_key, rng)?,
+            pixels: self.augmented_image(&item.image_key, rng)?,
             classes,
             marks: Vec::new(),
         })
     }
 
-    /// An image with some of its questions and answers.
-    pub(crate) fn answers(&self, rng: &mut ChaCha8Rng) -> Option<(Pixels, Vec<(String, String)>)> {
-        // By item, so that an image with many questions comes more often.
-        let item = self.draw_item(rng)?;
-        let of_image = |rows: &&Vec<usize>| {
+    /// Samples an image with some of its questions and answers.
+    pub(crate) fn answers(&self, rng: &mut ChaCha8Rng) -> Option<AnswerExample> {
+        // Sampling items makes images with many questions more frequent.
+        let item = self.sample_item(rng)?;
+        let is_of_image = |rows: &&Vec<usize>| {
             rows.first()
                 .is_some_and(|i| self.items[*i].image_key == item.image_key)
         };
-        let mut rows = self.by_image.iter().find(of_image)?.clone();
+        let mut rows = self.by_image.iter().find(is_of_image)?.clone();
         rows.shuffle(rng);
-        rows.truncate(QUESTIONS);
-        let facts = rows.iter().map(|i| {
+        rows.truncate(MAX_QUESTIONS);
+        let questions = rows.iter().map(|i| {
             let item = &self.items[*i];
-            (item.question.clone(), item.answer.to_lowercase())
+            QuestionWithAnswer {
+                question: item.question.clone(),
+                answer: item.answer.to_lowercase(),
+            }
         });
-        Some((self.jittered(&item.image_key, rng)?, facts.collect()))
+        Some(AnswerExample {
+            pixels: self.augmented_image(&item.image_key, rng)?,
+            questions: questions.collect(),
+        })
     }
 
-    /// A judged pair: the reference against a wrong answer, or two real models' answers. `doubting` is
-    /// the share of findings that are wrong ones.
-    pub(crate) fn pair(&self, doubting: f64, rng: &mut ChaCha8Rng) -> Option<PairExample> {
+    /// Samples a pair with right evaluations: the reference answer and a wrong one, or the responses of two models.
+    pub(crate) fn pair(
+        &self,
+        wrong_finding_proportion: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<PairExample> {
         if rng.random_bool(0.1)
             && let Some(pair) = self.model_pairs.choose(rng)
         {
-            return self.model_pair(pair, doubting, rng);
+            return self.model_pair(pair, wrong_finding_proportion, rng);
         }
-        let item = self.draw_item(rng)?;
-        let wrong = self.wrong.draw(item, rng)?;
-        let mut said = [(item.answer.clone(), true), (wrong.clone(), false)];
-        if rng.random_bool(SAME) {
-            let same = said[usize::from(rng.random_bool(0.5))].clone();
-            said = [same.clone(), same];
+        let item = self.sample_item(rng)?;
+        let wrong = self.distractors.draw(item, rng)?;
+        let mut answers = [(item.answer.clone(), true), (wrong.clone(), false)];
+        if rng.random_bool(EQUAL_RESPONSES_RATE) {
+            let both = answers[usize::from(rng.random_bool(0.5))].clone();
+            answers = [both.clone(), both];
         }
         if rng.random_bool(0.5) {
-            said.reverse();
+            answers.reverse();
         }
-        let plain = rng.random_bool(0.5);
-        let responses = said.map(|(answer, right)| {
-            let claim = claim(&answer, &item.answer, right, rng);
-            let defects = if plain {
+        let is_bare = rng.random_bool(0.5);
+        let responses = answers.map(|(answer, is_right)| {
+            let claim = claim(&answer, &item.answer, is_right, rng);
+            let defects = if is_bare {
                 vec![Defect::Bare]
             } else {
-                defects(rng)
+                sample_defects(rng)
             };
             let mut response: ResponseExample =
                 response_writer::write(&claim, &defects, rng).into();
             if let Some(other) = self
-                .wrong
+                .distractors
                 .draw(item, rng)
-                .filter(|_| rng.random_bool(doubting))
+                .filter(|_| rng.random_bool(wrong_finding_proportion))
             {
-                doubt(&mut response, &claim.short, &other.to_lowercase());
+                corrupt_finding(&mut response, &claim.short, &other.to_lowercase());
             }
             response
         });
         Some(PairExample {
-            pixels: Some(self.jittered(&item.image_key, rng)?),
+            pixels: Some(self.augmented_image(&item.image_key, rng)?),
             question: item.question.clone(),
             responses,
         })
@@ -246,22 +268,22 @@ impl DatasetExamples {
     fn model_pair(
         &self,
         pair: &ModelPair,
-        doubting: f64,
+        wrong_finding_proportion: f64,
         rng: &mut ChaCha8Rng,
     ) -> Option<PairExample> {
-        let truth = pair.reference.to_lowercase();
-        let other = if truth.starts_with("yes") {
+        let reference = pair.reference.to_lowercase();
+        let other = if reference.starts_with("yes") {
             "no"
         } else {
             "yes"
         };
         let mut responses = [0, 1].map(|i| {
-            let right = i == pair.better;
-            let said = if right { truth.as_str() } else { other };
+            let is_right = i == pair.better;
+            let answer = if is_right { reference.as_str() } else { other };
             let text: Vec<&str> = pair.responses[i]
                 .text
                 .split_whitespace()
-                .take(WORDS)
+                .take(MAX_WORDS)
                 .collect();
             let text = text.join(" ");
             let bare = if text.split(' ').count() < 3 {
@@ -269,13 +291,13 @@ impl DatasetExamples {
             } else {
                 Vec::new()
             };
-            let claim = Claim::single(&text, said, &truth, right);
+            let claim = Claim::single(&text, answer, &reference, is_right);
             let mut response: ResponseExample = response_writer::write(&claim, &bare, rng).into();
             response.text = text;
-            // Real answers carry no courtesy; the generator's own closing words are not in them.
-            neutral(&mut response);
-            if rng.random_bool(doubting) {
-                doubt(&mut response, said, other);
+            // Model responses do not have the friendly closing words of the generator.
+            lower_perfect_tone(&mut response);
+            if rng.random_bool(wrong_finding_proportion) {
+                corrupt_finding(&mut response, answer, other);
             }
             response
         });
@@ -283,54 +305,53 @@ impl DatasetExamples {
             responses.reverse();
         }
         Some(PairExample {
-            pixels: Some(self.jittered(&pair.image_key, rng)?),
+            pixels: Some(self.augmented_image(&pair.image_key, rng)?),
             question: pair.question.clone(),
             responses,
         })
     }
 
-    /// A row of any data set, each data set as often as its share asks.
-    fn draw_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
-        let rows = self
+    /// Samples an item of any data set, by the weights of the data sets.
+    fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
+        let dataset = self
             .by_dataset
-            .choose_weighted(rng, |(_, share)| *share)
+            .choose_weighted(rng, |dataset| dataset.weight)
             .ok()?;
-        self.items.get(*rows.0.choose(rng)?)
+        self.items.get(*dataset.items.choose(rng)?)
     }
 
-    fn jittered(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
-        Some(jitter(self.images.get(key)?, self.side, rng))
+    fn augmented_image(&self, key: &str, rng: &mut ChaCha8Rng) -> Option<Pixels> {
+        Some(augment(self.images.get(key)?, self.side, rng))
     }
 }
 
-/// The rows of data sets with their shares; where none is given, the square roots of their sizes.
-fn shared_out(
-    rows: BTreeMap<&str, Vec<usize>>,
-    shares: &BTreeMap<String, f64>,
-) -> Result<Vec<(Vec<usize>, f64)>> {
-    if let Some(name) = shares.keys().find(|name| !rows.contains_key(name.as_str())) {
-        let known: Vec<&str> = rows.into_keys().collect();
+/// Adds weights to data sets: those of the configuration, or the square root of their sizes if it has none.
+fn weighted_datasets(
+    datasets: BTreeMap<&str, Vec<usize>>,
+    weights: &BTreeMap<String, f64>,
+) -> Result<Vec<WeightedDataset>> {
+    let mut names = weights.keys();
+    if let Some(name) = names.find(|name| !datasets.contains_key(name.as_str())) {
+        let known: Vec<&str> = datasets.into_keys().collect();
         bail!(
-            "data_shares names {name:?}, which is not among the data: {}",
+            "data_shares: unknown data set {name:?}, expected one of {}",
             known.join(", ")
         );
     }
-    let share = |name: &str, rows: &[usize]| match shares.get(name) {
-        Some(share) => *share,
-        None if shares.is_empty() => (rows.len() as f64).sqrt(),
+    let weight = |name: &str, items: &[usize]| match weights.get(name) {
+        Some(weight) => *weight,
+        None if weights.is_empty() => (items.len() as f64).sqrt(),
         None => 0.0,
     };
-    let rows = rows.into_iter();
-    Ok(rows
-        .map(|(name, rows)| {
-            let share = share(name, &rows);
-            (rows, share)
-        })
-        .collect())
+    let weighted = datasets.into_iter().map(|(name, items)| WeightedDataset {
+        weight: weight(name, &items),
+        items,
+    });
+    Ok(weighted.collect())
 }
 
-/// What an answer claims, in words of its own or in a sentence.
-fn claim(answer: &str, truth: &str, right: bool, rng: &mut ChaCha8Rng) -> Claim {
+/// Returns the claim of an answer, as the answer alone or in a sentence.
+fn claim(answer: &str, truth: &str, is_right: bool, rng: &mut ChaCha8Rng) -> Claim {
     let bare = answer.trim_end_matches('.');
     let sentence = match rng.random_range(0..4) {
         0 => format!("The answer is {}.", bare.to_lowercase()),
@@ -342,11 +363,12 @@ fn claim(answer: &str, truth: &str, right: bool, rng: &mut ChaCha8Rng) -> Claim 
         &sentence,
         &answer.to_lowercase(),
         &truth.to_lowercase(),
-        right,
+        is_right,
     )
 }
 
-fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
+/// Samples at most one defect.
+fn sample_defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
     if rng.random_bool(0.6) {
         return Vec::new();
     }
@@ -362,8 +384,8 @@ fn defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
         .collect()
 }
 
-/// Puts another finding into the factual analysis, to be read and not to be learned.
-fn doubt(response: &mut ResponseExample, claimed: &str, shown: &str) {
+/// Replaces the finding in the factual analysis with a wrong one, which has no loss.
+fn corrupt_finding(response: &mut ResponseExample, claimed: &str, shown: &str) {
     let at = Criterion::ALL
         .iter()
         .position(|c| *c == Criterion::FactualAccuracy);
@@ -372,11 +394,12 @@ fn doubt(response: &mut ResponseExample, claimed: &str, shown: &str) {
     {
         rating.analysis =
             response_writer::finding(claimed, shown, if claimed == shown { 5 } else { 1 });
-        rating.learned = false;
+        rating.trains_finding = false;
     }
 }
 
-fn neutral(response: &mut ResponseExample) {
+/// Lowers a perfect score of tone and empathy by one point.
+fn lower_perfect_tone(response: &mut ResponseExample) {
     let at = Criterion::ALL
         .iter()
         .position(|c| *c == Criterion::ToneAndEmpathy);

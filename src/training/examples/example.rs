@@ -1,57 +1,52 @@
-//! A judged pair as it is taught: the case, and what a perfect judge would write about it.
-
-use std::sync::Arc;
+//! Training examples of judging: a pair of responses with right evaluations.
 
 use acem3_experts::{Aspect, Criterion};
-
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::rules::phrase;
 use crate::data::phantoms::{ExactRating, WrittenResponse, response_writer};
+use crate::training::examples::pixels::Pixels;
 
-/// How often a conclusion reads evaluations that are not the case's own, and how many of their
-/// ratings are changed then.
-const MISREAD: f64 = 0.5;
-const CHANGED: f64 = 0.15;
+/// Probability that a conclusion reads evaluations with errors.
+const EXPERT_ERROR_RATE: f64 = 0.5;
+/// Proportion of changed scores in such evaluations.
+const CHANGED_SCORE_RATE: f64 = 0.15;
 
-/// Pixel values of one image, `3·s·s`.
-pub(crate) type Pixels = Arc<[f32]>;
-
-/// A pair with its evaluation.
+/// A pair of responses with right evaluations.
 #[derive(Clone, Debug)]
 pub(crate) struct PairExample {
-    /// The image, preprocessed.
+    /// The preprocessed image.
     pub(crate) pixels: Option<Pixels>,
     /// The question.
     pub(crate) question: String,
-    /// Both responses, in the order of presentation.
+    /// Both responses in presentation order.
     pub(crate) responses: [ResponseExample; 2],
 }
 
-/// A response with its ratings.
+/// A response with right ratings.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseExample {
     /// The text.
     pub(crate) text: String,
-    /// One for each criterion, in the order of [`Criterion::ALL`].
+    /// One rating per criterion, in the order of [`Criterion::ALL`].
     pub(crate) ratings: Vec<RatingExample>,
-    /// What the conclusion says of it.
+    /// The rating of the conclusion.
     pub(crate) conclusion: RatingExample,
 }
 
-/// An analysis and a score, and whether its finding is learned or only read.
+/// An analysis and a score.
 #[derive(Clone, Debug)]
 pub(crate) struct RatingExample {
-    /// What is rated; `None` for a conclusion.
+    /// The criterion; `None` for a conclusion.
     pub(crate) criterion: Option<Criterion>,
-    /// The reason.
+    /// Justification of the score.
     pub(crate) analysis: String,
-    /// 0 to 5.
+    /// Score, 0 to 5.
     pub(crate) score: u8,
-    /// False where what the image is said to show is known to be wrong. What is claimed, whether both
-    /// agree, and the score are still learned, so that a score can contradict a doubtful finding.
-    pub(crate) learned: bool,
+    /// False if the finding is deliberately wrong: it has no loss then. The claim, the agreement and the score still have
+    /// one, so that a score can contradict a doubtful finding.
+    pub(crate) trains_finding: bool,
 }
 
 impl RatingExample {
@@ -60,7 +55,16 @@ impl RatingExample {
             criterion,
             analysis: rating.analysis,
             score: rating.score,
-            learned: true,
+            trains_finding: true,
+        }
+    }
+
+    /// Returns this rating with another analysis and score.
+    pub(crate) fn with_text(&self, analysis: String, score: u8) -> Self {
+        Self {
+            analysis,
+            score,
+            ..self.clone()
         }
     }
 }
@@ -79,41 +83,41 @@ impl From<WrittenResponse> for ResponseExample {
 }
 
 impl ResponseExample {
-    /// The rating of factual accuracy.
-    pub(crate) fn finding(&self) -> Option<&RatingExample> {
+    /// Returns the rating of factual accuracy.
+    pub(crate) fn factual_rating(&self) -> Option<&RatingExample> {
         let wanted = Some(Criterion::FactualAccuracy);
         self.ratings.iter().find(|r| r.criterion == wanted)
     }
 }
 
 impl PairExample {
-    /// The ratings of an aspect in the order of the evaluation's text.
-    pub(crate) fn aspect(&self, aspect: Aspect) -> Vec<&RatingExample> {
-        let of = |response: &'_ ResponseExample| -> Vec<usize> {
+    /// Returns the ratings of an aspect in the order of the evaluation's text.
+    pub(crate) fn aspect_ratings(&self, aspect: Aspect) -> Vec<&RatingExample> {
+        let indices = |response: &'_ ResponseExample| -> Vec<usize> {
             let wanted = |i: &usize| Criterion::ALL.get(*i).is_some_and(|c| c.aspect() == aspect);
             (0..response.ratings.len()).filter(wanted).collect()
         };
         self.responses
             .iter()
-            .flat_map(|r| of(r).into_iter().filter_map(|i| r.ratings.get(i)))
+            .flat_map(|r| indices(r).into_iter().filter_map(|i| r.ratings.get(i)))
             .collect()
     }
 
-    /// The pair as imperfect experts may have rated it, with the conclusion that follows from what
-    /// they wrote. A conclusion model that has read perfect evaluations alone learns to conclude from
-    /// the responses, and contradicts the evaluations it is given.
-    pub(crate) fn misread(&self, rng: &mut ChaCha8Rng) -> Self {
+    /// Returns the pair with random errors in its evaluations, and the conclusion that follows from them. A conclusion
+    /// model that is trained on right evaluations only learns to conclude from the responses, and contradicts the
+    /// evaluations that it reads.
+    pub(crate) fn with_expert_errors(&self, rng: &mut ChaCha8Rng) -> Self {
         let mut pair = self.clone();
-        if !rng.random_bool(MISREAD) {
+        if !rng.random_bool(EXPERT_ERROR_RATE) {
             return pair;
         }
         for response in &mut pair.responses {
             for rating in &mut response.ratings {
                 if let Some(criterion) = rating.criterion
-                    && rng.random_bool(CHANGED)
+                    && rng.random_bool(CHANGED_SCORE_RATE)
                 {
                     rating.score = rng.random_range(0..=5);
-                    // Reason and score disagree at times; then the score counts.
+                    // In half of the cases the analysis contradicts the score, which takes precedence.
                     if rng.random_bool(0.5) {
                         phrase(criterion, rating.score).clone_into(&mut rating.analysis);
                     }
@@ -126,16 +130,11 @@ impl PairExample {
         pair
     }
 
-    /// The ratings of a member in the order of its text.
-    pub(crate) fn of_member(&self, member: usize) -> Vec<&RatingExample> {
+    /// Returns the ratings of a member in the order of its text.
+    pub(crate) fn member_ratings(&self, member: usize) -> Vec<&RatingExample> {
         match Aspect::ALL.get(member) {
-            Some(aspect) => self.aspect(*aspect),
-            None => self.conclusion(),
+            Some(aspect) => self.aspect_ratings(*aspect),
+            None => self.responses.iter().map(|r| &r.conclusion).collect(),
         }
-    }
-
-    /// The conclusion's ratings.
-    fn conclusion(&self) -> Vec<&RatingExample> {
-        self.responses.iter().map(|r| &r.conclusion).collect()
     }
 }

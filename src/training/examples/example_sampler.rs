@@ -1,4 +1,4 @@
-//! The examples of a stage, each a pure function of the seed and its number.
+//! Generates the examples of a stage as a function of seed and index.
 
 use acem3_experts::train::{Observation, Sequence};
 use acem3_vision::ImageProcessor;
@@ -8,71 +8,82 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::Attributes;
 use crate::support::digest::Digest;
-use crate::training::config::stage_config::{StageConfig, StageKind};
+use crate::training::config::stage_config::StageConfig;
+use crate::training::config::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::dataset_examples::DatasetExamples;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
 use crate::training::examples::phantom_examples;
 use crate::training::examples::quoting::QuotingExamples;
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
-use crate::training::preferences::data::negative;
-use crate::training::preferences::preference_sequence::{
-    PreferenceSequence, PreferenceSequenceBuilder,
-};
 
-/// Phantoms of a training have this added to their seed, so that a judge is never tested on them.
+/// Added to the seed of training phantoms, so that a judge is never tested on them.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
 
-/// Phantoms whose answers give the words of drills where there is no real data.
-const WORDED: u64 = 400;
+/// Phantoms whose responses give the words of quoting examples if there are no data sets.
+const QUOTING_PHANTOMS: u64 = 400;
 
-/// The place of the medical expert among the members.
+/// Index of the medical knowledge expert among the members.
 const MEDICAL_KNOWLEDGE: usize = 1;
 
-/// Cases whose factual ratings are compared in one sequence.
-const COMPARED: u64 = 8;
+/// Cases whose factual ratings form one sequence of comparisons.
+const COMPARISON_CASES: u64 = 8;
 
-/// Draws examples.
+/// Generates examples from phantoms and data sets.
 pub(crate) struct ExampleSampler {
     seed: u64,
     processor: ImageProcessor,
     grid: usize,
-    real: Option<DatasetExamples>,
-    drills: QuotingExamples,
+    data_sets: Option<DatasetExamples>,
+    quoting: QuotingExamples,
+}
+
+/// A pair for preference training.
+pub(crate) struct PreferenceExample {
+    /// The pair with right evaluations.
+    pub(crate) pair: PairExample,
+    /// The pair with the evaluations that the conclusion reads.
+    pub(crate) merged: PairExample,
+    /// Random numbers for the negatives.
+    pub(crate) rng: ChaCha8Rng,
 }
 
 impl ExampleSampler {
-    /// The teacher of a training, with or without real data.
-    pub(crate) fn new(config: &TrainConfig, real: Option<DatasetExamples>) -> Self {
+    /// Creates the sampler of a training, with or without data sets.
+    pub(crate) fn new(config: &TrainConfig, data_sets: Option<DatasetExamples>) -> Self {
         let seed = config.seed.wrapping_add(PHANTOM_SEED);
-        let drills = match &real {
-            Some(real) => QuotingExamples::new(real.answers_said()),
-            None => {
-                QuotingExamples::new(phantom_examples::responses(seed, 0..WORDED).map(|r| r.text))
-            }
+        let quoting = match &data_sets {
+            Some(data_sets) => QuotingExamples::new(data_sets.answer_texts()),
+            None => QuotingExamples::new(
+                phantom_examples::responses(seed, 0..QUOTING_PHANTOMS).map(|r| r.text),
+            ),
         };
         Self {
             seed: config.seed,
             processor: config.processor(),
             grid: config.model.vision.grid(),
-            real,
-            drills,
+            data_sets,
+            quoting,
         }
     }
 
-    /// Numbers of classes of every attribute an encoder learns.
+    /// Returns the number of classes of every image attribute.
     pub(crate) fn attribute_classes(&self) -> Vec<usize> {
         let mut classes = Attributes::CLASSES.to_vec();
-        classes.extend(self.real.iter().flat_map(DatasetExamples::classes));
+        classes.extend(
+            self.data_sets
+                .iter()
+                .flat_map(DatasetExamples::class_counts),
+        );
         classes
     }
 
-    /// The hash of the real data, where there are any.
-    pub(crate) fn data(&self) -> Option<Digest> {
-        self.real.as_ref().map(DatasetExamples::digest)
+    /// Returns the hash of the data sets, if any.
+    pub(crate) fn data_digest(&self) -> Option<Digest> {
+        self.data_sets.as_ref().map(DatasetExamples::digest)
     }
 
-    /// Texts for the tokenizer.
+    /// Returns texts to train the tokenizer on: `n` phantoms and all data sets.
     pub(crate) fn texts(&self, n: u64) -> impl Iterator<Item = String> + '_ {
         let phantoms = (0..n).flat_map(|i| {
             let pair = crate::data::phantoms::phantom(self.phantom_seed(), i);
@@ -87,127 +98,131 @@ impl ExampleSampler {
             }
             texts
         });
-        phantoms.chain(self.real.iter().flat_map(DatasetExamples::texts))
+        phantoms.chain(self.data_sets.iter().flat_map(DatasetExamples::texts))
     }
 
-    /// The image of number `index` with its attributes.
+    /// Generates the image at an index with its attributes.
     pub(crate) fn observation(&self, stage: &StageConfig, index: u64) -> Result<Observation> {
         let mut rng = self.rng(stage, index);
-        if rng.random_bool(stage.real)
-            && let Some(real) = &self.real
-            && let Some(found) = real.observation(Attributes::CLASSES.len(), &mut rng)
+        if rng.random_bool(stage.data_set_proportion)
+            && let Some(data_sets) = &self.data_sets
+            && let Some(observation) = data_sets.observation(Attributes::CLASSES.len(), &mut rng)
         {
-            return Ok(found);
+            return Ok(observation);
         }
         phantom_examples::observation(
             self.phantom_seed(),
-            number(stage, index),
+            phantom_index(stage, index),
             &self.processor,
             self.grid,
         )
     }
 
-    /// The sequences of number `index`.
+    /// Generates the sequences at an index, for a member or for all as one model.
     pub(crate) fn sequences(
         &self,
-        scribe: &SequenceBuilder,
+        builder: &SequenceBuilder,
         stage: &StageConfig,
         index: u64,
         member: Option<usize>,
     ) -> Result<Vec<Sequence>> {
         let mut rng = self.rng(stage, index);
-        let number = number(stage, index);
-        let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
-        if rng.random_bool(stage.comparing) {
-            let ratings = self.ratings(real, stage, number, &mut rng);
-            return Ok(vec![scribe.comparisons(&ratings)?]);
+        let phantom = phantom_index(stage, index);
+        let data_sets = self.sample_source(stage, &mut rng);
+        if rng.random_bool(stage.comparison_proportion) {
+            let ratings = self.factual_ratings(data_sets, stage, phantom, &mut rng);
+            return Ok(vec![builder.comparisons(&ratings)?]);
         }
-        if stage.kind == StageKind::Align || rng.random_bool(stage.answering) {
-            let (pixels, facts) = match real.and_then(|r| r.answers(&mut rng)) {
-                Some(found) => found,
+        if stage.kind == StageKind::Align || rng.random_bool(stage.answer_proportion) {
+            let example = match data_sets.and_then(|d| d.answers(&mut rng)) {
+                Some(example) => example,
                 None => phantom_examples::answers(
                     self.phantom_seed(),
-                    number,
+                    phantom,
                     &self.processor,
                     &mut rng,
                 )?,
             };
-            return Ok(vec![scribe.answers(Some(pixels), &facts)?]);
+            return Ok(vec![builder.answers(&example)?]);
         }
-        if member.is_none() && rng.random_bool(stage.drilling) {
-            let question = self.question(number, &mut rng);
-            if let Some(pair) = self.drills.pair(question, &mut rng) {
-                let lessons = lessons(Some(MEDICAL_KNOWLEDGE), stage.easy, &mut rng);
-                return scribe.evaluations(&pair, &pair, lessons);
+        if member.is_none() && rng.random_bool(stage.quoting_proportion) {
+            let question = self.question(phantom, &mut rng);
+            if let Some(pair) = self.quoting.pair(question, &mut rng) {
+                let learning =
+                    learning_members(Some(MEDICAL_KNOWLEDGE), stage.easy_proportion, &mut rng);
+                return builder.evaluations(&pair, &pair, learning);
             }
         }
-        let pair = self.pair(real, stage.doubting, number, &mut rng)?;
-        let lessons = lessons(member, stage.easy, &mut rng);
-        let read = pair.misread(&mut rng);
-        scribe.evaluations(&pair, &read, lessons)
+        let pair = self.pair(data_sets, stage.wrong_finding_proportion, phantom, &mut rng)?;
+        let learning = learning_members(member, stage.easy_proportion, &mut rng);
+        let merged = pair.with_expert_errors(&mut rng);
+        builder.evaluations(&pair, &merged, learning)
     }
 
-    /// What members are to prefer about the case of number `index`. Nothing is doubted there: what is
-    /// preferred is right.
-    pub(crate) fn contrasts(
+    /// Generates the pair at an index for preference training. It has no wrong findings, because chosen evaluations must
+    /// be right.
+    pub(crate) fn preference_example(
         &self,
-        contrasts: &PreferenceSequenceBuilder,
         stage: &StageConfig,
         index: u64,
-    ) -> Result<Vec<PreferenceSequence>> {
+    ) -> Result<PreferenceExample> {
         let mut rng = self.rng(stage, index);
-        let real = self.real.as_ref().filter(|_| rng.random_bool(stage.real));
-        let pair = self.pair(real, 0.0, number(stage, index), &mut rng)?;
-        let read = pair.misread(&mut rng);
-        let ways = stage.preferences.iter().flat_map(|p| &p.negatives);
-        let ways: Vec<_> = ways.copied().collect();
-        contrasts.of(&pair, &read, &stage.member_places(), |ratings| {
-            negative(&ways, ratings, &mut rng).map(|(worse, _)| worse)
-        })
+        let data_sets = self.sample_source(stage, &mut rng);
+        let pair = self.pair(data_sets, 0.0, phantom_index(stage, index), &mut rng)?;
+        let merged = pair.with_expert_errors(&mut rng);
+        Ok(PreferenceExample { pair, merged, rng })
     }
 
-    /// A pair of real answers where there are any, of a phantom's otherwise.
+    /// Returns the data sets if the next example comes from them.
+    fn sample_source(&self, stage: &StageConfig, rng: &mut ChaCha8Rng) -> Option<&DatasetExamples> {
+        let data_sets = self.data_sets.as_ref();
+        data_sets.filter(|_| rng.random_bool(stage.data_set_proportion))
+    }
+
+    /// Generates a pair from the data sets, or from a phantom if they have none.
     fn pair(
         &self,
-        real: Option<&DatasetExamples>,
-        doubting: f64,
-        number: u64,
+        data_sets: Option<&DatasetExamples>,
+        wrong_finding_proportion: f64,
+        phantom: u64,
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
-        match real.and_then(|r| r.pair(doubting, rng)) {
-            Some(found) => Ok(found),
-            None => phantom_examples::pair(self.phantom_seed(), number, &self.processor, rng),
+        match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
+            Some(pair) => Ok(pair),
+            None => phantom_examples::pair(self.phantom_seed(), phantom, &self.processor, rng),
         }
     }
 
-    /// Any question.
-    fn question(&self, number: u64, rng: &mut ChaCha8Rng) -> String {
-        let asked = self.real.as_ref().and_then(|real| real.question(rng));
-        asked.unwrap_or_else(|| {
-            crate::data::phantoms::phantom(self.phantom_seed(), number)
+    /// Samples a question from the data sets, or from a phantom if there are none.
+    fn question(&self, phantom: u64, rng: &mut ChaCha8Rng) -> String {
+        let data_sets = self.data_sets.as_ref();
+        let question = data_sets.and_then(|data_sets| data_sets.question(rng));
+        question.unwrap_or_else(|| {
+            crate::data::phantoms::phantom(self.phantom_seed(), phantom)
                 .question
                 .text
         })
     }
 
-    /// Factual ratings of many responses.
-    fn ratings(
+    /// Generates the factual ratings of several responses.
+    fn factual_ratings(
         &self,
-        real: Option<&DatasetExamples>,
+        data_sets: Option<&DatasetExamples>,
         stage: &StageConfig,
-        number: u64,
+        phantom: u64,
         rng: &mut ChaCha8Rng,
     ) -> Vec<RatingExample> {
-        let responses: Vec<ResponseExample> = if let Some(real) = real {
-            let pairs = (0..COMPARED).filter_map(|_| real.pair(stage.doubting, rng));
+        let responses: Vec<ResponseExample> = if let Some(data_sets) = data_sets {
+            let pair = |_| data_sets.pair(stage.wrong_finding_proportion, rng);
+            let pairs = (0..COMPARISON_CASES).filter_map(pair);
             pairs.flat_map(|pair| pair.responses).collect()
         } else {
-            let first = number.wrapping_mul(COMPARED);
-            let indices = first..first.wrapping_add(COMPARED);
+            let first = phantom.wrapping_mul(COMPARISON_CASES);
+            let indices = first..first.wrapping_add(COMPARISON_CASES);
             phantom_examples::responses(self.phantom_seed(), indices).collect()
         };
-        let findings = responses.iter().filter_map(ResponseExample::finding);
-        findings.filter(|r| r.learned).cloned().collect()
+        let ratings = responses.iter().filter_map(ResponseExample::factual_rating);
+        ratings.filter(|r| r.trains_finding).cloned().collect()
     }
 
     fn phantom_seed(&self) -> u64 {
@@ -221,13 +236,17 @@ impl ExampleSampler {
     }
 }
 
-/// Stages see different phantoms.
-fn number(stage: &StageConfig, index: u64) -> u64 {
+/// Returns the phantom of an example. Stages have different phantoms.
+fn phantom_index(stage: &StageConfig, index: u64) -> u64 {
     (name_hash(&stage.name) << 32).wrapping_add(index)
 }
 
-/// All members' lessons are shared out over the examples. A single member learns its own alone.
-fn lessons(member: Option<usize>, easy: f64, rng: &mut ChaCha8Rng) -> LearningMembers {
+/// Samples the members that train on a pair. `member`: the only one, if the stage trains a single member.
+fn learning_members(
+    member: Option<usize>,
+    easy_proportion: f64,
+    rng: &mut ChaCha8Rng,
+) -> LearningMembers {
     match member {
         Some(3) => LearningMembers {
             branches: [false; 3],
@@ -238,12 +257,17 @@ fn lessons(member: Option<usize>, easy: f64, rng: &mut ChaCha8Rng) -> LearningMe
             conclusion: false,
         },
         None => LearningMembers {
-            branches: [rng.random_bool(easy), true, rng.random_bool(easy)],
-            conclusion: rng.random_bool(easy),
+            branches: [
+                rng.random_bool(easy_proportion),
+                true,
+                rng.random_bool(easy_proportion),
+            ],
+            conclusion: rng.random_bool(easy_proportion),
         },
     }
 }
 
+/// Hashes the name of a stage with FNV-1a.
 fn name_hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)

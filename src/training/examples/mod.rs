@@ -1,4 +1,4 @@
-//! The examples that stages train on.
+//! Training examples and the sequences that they become.
 
 pub(crate) mod attributes;
 pub(crate) mod dataset_examples;
@@ -10,3 +10,4 @@ pub(crate) mod prompt_completion;
 pub(crate) mod quoting;
 pub(crate) mod sequence_builder;
 pub(crate) mod train_tokenizer;
+pub(crate) mod validation_split;

@@ -1,4 +1,4 @@
-//! What phantoms teach: attributes, answers and evaluations.
+//! Examples from phantoms: attributes, answers and evaluations.
 
 use acem3_experts::train::Observation;
 use acem3_vision::ImageProcessor;
@@ -7,14 +7,15 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::drawn;
+use super::pixels::preprocess_phantom;
 use crate::data::phantoms::{draw, practice, practice_responses, scene};
-use crate::training::examples::example::{PairExample, Pixels, ResponseExample};
+use crate::training::examples::example::{PairExample, ResponseExample};
+use crate::training::examples::sequence_builder::{AnswerExample, QuestionWithAnswer};
 
-/// Questions asked about one image in one sequence.
-const QUESTIONS: usize = 8;
+/// Maximum questions about an image in one sequence.
+const MAX_QUESTIONS: usize = 8;
 
-/// An image with its five attributes, and its lesions in a grid of `grid·grid` patches.
+/// Generates an image with its five attributes, and its lesions in a grid of `grid·grid` patches.
 pub(crate) fn observation(
     seed: u64,
     index: u64,
@@ -24,31 +25,37 @@ pub(crate) fn observation(
     let scene = scene(seed, index);
     let classes = scene.attributes().classes().into_iter().map(Some).collect();
     Ok(Observation {
-        pixels: drawn(&draw(&scene), processor)?,
+        pixels: preprocess_phantom(&draw(&scene), processor)?,
         classes,
         marks: scene.marks(grid),
     })
 }
 
-/// An image with questions and right answers.
+/// Generates an image with questions and right answers.
 pub(crate) fn answers(
     seed: u64,
     index: u64,
     processor: &ImageProcessor,
     rng: &mut ChaCha8Rng,
-) -> Result<(Pixels, Vec<(String, String)>)> {
+) -> Result<AnswerExample> {
     let scene = scene(seed, index);
-    let mut facts: Vec<(String, String)> = scene
+    let mut questions: Vec<QuestionWithAnswer> = scene
         .facts()
         .into_iter()
-        .map(|(question, answer)| (question.text, answer))
+        .map(|(question, answer)| QuestionWithAnswer {
+            question: question.text,
+            answer,
+        })
         .collect();
-    facts.shuffle(rng);
-    facts.truncate(QUESTIONS);
-    Ok((drawn(&draw(&scene), processor)?, facts))
+    questions.shuffle(rng);
+    questions.truncate(MAX_QUESTIONS);
+    Ok(AnswerExample {
+        pixels: preprocess_phantom(&draw(&scene), processor)?,
+        questions,
+    })
 }
 
-/// A judged pair, in either order.
+/// Generates a pair with right evaluations, in random presentation order.
 pub(crate) fn pair(
     seed: u64,
     index: u64,
@@ -61,13 +68,13 @@ pub(crate) fn pair(
         responses.reverse();
     }
     Ok(PairExample {
-        pixels: Some(drawn(&phantom.image, processor)?),
+        pixels: Some(preprocess_phantom(&phantom.image, processor)?),
         question: phantom.question.text,
         responses,
     })
 }
 
-/// The responses of some cases with their evaluations, without images.
+/// Generates the responses of some cases with right evaluations, without images.
 pub(crate) fn responses(
     seed: u64,
     indices: std::ops::Range<u64>,

@@ -1,4 +1,4 @@
-//! Images as a model in training takes them: preprocessed, and slightly different each time.
+//! Preprocessing and augmentation of training images.
 
 use std::sync::Arc;
 
@@ -8,30 +8,37 @@ use image::RgbImage;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::training::examples::example::Pixels;
+/// Pixel values of one image.
+///
+/// # Shapes
+/// `3·s·s`.
+pub(crate) type Pixels = Arc<[f32]>;
 
-/// The furthest an image is moved, in pixels of the model's input.
-const SHIFT: i32 = 3;
+/// Maximum shift of an image, in pixels of the model's input.
+const MAX_SHIFT: i32 = 3;
 
-/// The pixel values of an image, as the panel will see it.
-pub(crate) fn pixels(image: &DecodedImage, processor: &ImageProcessor) -> Result<Pixels> {
+/// Preprocesses an image as for judging.
+pub(crate) fn preprocess(image: &DecodedImage, processor: &ImageProcessor) -> Result<Pixels> {
     let tensor = processor.preprocess(image)?;
     Ok(tensor.flatten_all()?.to_vec1::<f32>()?.into())
 }
 
-/// The pixel values of a drawn image.
-pub(crate) fn drawn(image: &RgbImage, processor: &ImageProcessor) -> Result<Pixels> {
+/// Preprocesses the image of a phantom.
+pub(crate) fn preprocess_phantom(image: &RgbImage, processor: &ImageProcessor) -> Result<Pixels> {
     let (w, h) = (image.width() as usize, image.height() as usize);
     let decoded = DecodedImage::from_rgb(w, h, image.as_raw().clone());
-    pixels(&decoded.context("the drawn image is empty")?, processor)
+    preprocess(
+        &decoded.context("the image of a phantom is empty")?,
+        processor,
+    )
 }
 
-/// The same image moved by a few pixels, its contrast and brightness a little changed. It is never
-/// mirrored: left and right mean something.
-pub(crate) fn jitter(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixels {
+/// Shifts an image by a few pixels and changes its contrast and brightness slightly. It is never mirrored, because left
+/// and right have a meaning.
+pub(crate) fn augment(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixels {
     let (dx, dy) = (
-        rng.random_range(-SHIFT..=SHIFT),
-        rng.random_range(-SHIFT..=SHIFT),
+        rng.random_range(-MAX_SHIFT..=MAX_SHIFT),
+        rng.random_range(-MAX_SHIFT..=MAX_SHIFT),
     );
     let (gain, lift) = (
         rng.random_range(0.9..1.1f32),
@@ -39,11 +46,11 @@ pub(crate) fn jitter(pixels: &Pixels, side: usize, rng: &mut ChaCha8Rng) -> Pixe
     );
     let last = side.saturating_sub(1);
     let plane = side * side;
-    let moved = (0..3 * plane).map(|i| {
+    let augmented = (0..3 * plane).map(|i| {
         let (c, y, x) = (i / plane, (i % plane) / side, i % side);
         let y = y.saturating_add_signed(dy as isize).min(last);
         let x = x.saturating_add_signed(dx as isize).min(last);
         pixels[c * plane + y * side + x] * gain + lift
     });
-    Arc::from(moved.collect::<Vec<_>>())
+    Arc::from(augmented.collect::<Vec<_>>())
 }

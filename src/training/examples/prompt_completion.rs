@@ -1,33 +1,33 @@
-//! Something to be read and what is to be written then; many of them as one sequence.
+//! Prompts with completions, and their merge into one sequence.
 
 use acem3_experts::prompt::Slot;
 use acem3_experts::train::Sequence;
 
-use crate::training::examples::example::Pixels;
+use crate::training::examples::pixels::Pixels;
 
-/// A prompt with a text after it.
+/// A prompt with a completion.
 #[derive(Clone, Debug)]
 pub(crate) struct PromptCompletion {
-    /// What is read.
+    /// The prompt.
     pub(crate) prompt: Vec<Slot>,
-    /// What is written: tokens, each with what an error at it costs.
-    pub(crate) text: Vec<(u32, f32)>,
+    /// Tokens of the completion with their loss weights.
+    pub(crate) completion: Vec<(u32, f32)>,
 }
 
-/// Exercises as branches after what their prompts have in common. None where that is nothing, or an
-/// image stands behind it.
-pub(crate) fn branched(
+/// Merges prompts and completions into one sequence: the common prefix of the prompts, and a branch for the rest of
+/// each. Returns `None` if there is no common prefix or an image comes after it.
+pub(crate) fn merge_into_branches(
     texts: &[PromptCompletion],
     pixels: Option<Pixels>,
     image_tokens: usize,
 ) -> Option<Sequence> {
     let (first, others) = texts.split_first()?;
-    let agree = |i: &usize| {
+    let is_common = |i: &usize| {
         others
             .iter()
             .all(|t| t.prompt.get(*i) == first.prompt.get(*i))
     };
-    let common = (0..first.prompt.len()).take_while(agree).count();
+    let common = (0..first.prompt.len()).take_while(is_common).count();
     if common == 0
         || texts
             .iter()
@@ -36,12 +36,12 @@ pub(crate) fn branched(
         return None;
     }
     let mut sequence = Sequence::new(&first.prompt[..common], pixels, image_tokens);
-    for PromptCompletion { prompt, text } in texts {
+    for PromptCompletion { prompt, completion } in texts {
         let rest = prompt[common..].iter().filter_map(|slot| match slot {
             Slot::Token(token) => Some((*token, 0.0)),
             Slot::Image => None,
         });
-        sequence.branch(rest.chain(text.iter().copied()));
+        sequence.branch(rest.chain(completion.iter().copied()));
     }
     Some(sequence)
 }

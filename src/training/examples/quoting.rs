@@ -1,8 +1,8 @@
-//! Quoting and comparing, without a picture: what is claimed is some words of the response, and
-//! whether a finding agrees with it can be read.
+//! Examples of quoting and comparing without an image: the claim is a quote of the response, and its agreement with the
+//! finding follows from the text.
 //!
-//! In the evaluations of phantoms a claim is one of few, so that it is learned sooner to guess it than
-//! to copy it. Words drawn at random can only be copied.
+//! Phantoms have few different claims, so a model learns to guess them before it learns to copy them. Random words can
+//! only be copied.
 
 use acem3_experts::Criterion;
 use rand::Rng;
@@ -12,14 +12,14 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::phantoms::{Claim, Defect, response_writer};
 use crate::training::examples::example::{PairExample, ResponseExample};
 
-/// Most words of a claim.
-const WORDS: usize = 4;
+/// Maximum words of a claim.
+const MAX_WORDS: usize = 4;
 
-/// The words that claims are made of.
+/// The vocabulary of claims.
 pub(crate) struct QuotingExamples(Vec<String>);
 
 impl QuotingExamples {
-    /// The distinct words of some texts.
+    /// Collects the distinct words of some texts.
     pub(crate) fn new(texts: impl Iterator<Item = String>) -> Self {
         let mut words: Vec<String> = texts
             .flat_map(|text| {
@@ -35,10 +35,10 @@ impl QuotingExamples {
         Self(words)
     }
 
-    /// A question and two responses of random words. What the image shows is one response's claim or
-    /// a third; of the first response it is given, of the second it is the same again.
+    /// Generates a pair whose responses are random words. The finding is the claim of a response or other words. It has a
+    /// loss only in the second evaluation, where it repeats that of the first.
     pub(crate) fn pair(&self, question: String, rng: &mut ChaCha8Rng) -> Option<PairExample> {
-        let claims = [self.words(rng)?, self.words(rng)?];
+        let claims = [self.random_words(rng)?, self.random_words(rng)?];
         let claims = if rng.random_bool(0.15) {
             [claims[0].clone(), claims[0].clone()]
         } else {
@@ -47,15 +47,15 @@ impl QuotingExamples {
         let shown = match rng.random_range(0..5) {
             0 | 1 => claims[0].clone(),
             2 | 3 => claims[1].clone(),
-            _ => self.words(rng)?,
+            _ => self.random_words(rng)?,
         };
         let mut responses = claims.map(|claimed| -> ResponseExample {
             let claim = Claim::single(&claimed, &claimed, &shown, claimed == shown);
             response_writer::write(&claim, &[Defect::Bare], rng).into()
         });
-        let given = responses[0].ratings.iter_mut();
-        for rating in given.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
-            rating.learned = false;
+        let first = responses[0].ratings.iter_mut();
+        for rating in first.filter(|r| r.criterion == Some(Criterion::FactualAccuracy)) {
+            rating.trains_finding = false;
         }
         Some(PairExample {
             pixels: None,
@@ -64,8 +64,9 @@ impl QuotingExamples {
         })
     }
 
-    fn words(&self, rng: &mut ChaCha8Rng) -> Option<String> {
-        let n = rng.random_range(1..=WORDS);
+    /// Samples words; `None` if the vocabulary is empty.
+    fn random_words(&self, rng: &mut ChaCha8Rng) -> Option<String> {
+        let n = rng.random_range(1..=MAX_WORDS);
         let words: Option<Vec<&str>> = (0..n)
             .map(|_| self.0.choose(rng).map(String::as_str))
             .collect();
@@ -80,26 +81,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_what_is_said_and_agree_where_they_are_the_same() {
-        let drills = QuotingExamples::new(
+    fn claims_quote_responses_and_agree_with_equal_findings() {
+        let quoting = QuotingExamples::new(
             ["Left kidney, T2".to_owned(), "the left lung".to_owned()].into_iter(),
         );
-        assert_eq!(drills.0, ["kidney", "left", "lung", "t2", "the"]);
+        assert_eq!(quoting.0, ["kidney", "left", "lung", "t2", "the"]);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let (mut agreed, mut differed) = (0, 0);
         for _ in 0..40 {
-            let pair = drills.pair("Why?".to_owned(), &mut rng).unwrap();
+            let pair = quoting.pair("Why?".to_owned(), &mut rng).unwrap();
             for (i, response) in pair.responses.iter().enumerate() {
-                let rating = response.finding().unwrap();
-                let said = response.text.to_lowercase();
+                let rating = response.factual_rating().unwrap();
+                let text = response.text.to_lowercase();
                 let rest = rating
                     .analysis
-                    .strip_prefix(&format!("Claims {said}"))
+                    .strip_prefix(&format!("Claims {text}"))
                     .unwrap();
                 let same =
-                    rest.starts_with(&format!("{} {said}: they agree", response_writer::SHOWN));
+                    rest.starts_with(&format!("{} {text}: they agree", response_writer::SHOWN));
                 assert_eq!(rating.score == 5, same, "{}", rating.analysis);
-                assert_eq!(rating.learned, i == 1);
+                assert_eq!(rating.trains_finding, i == 1);
                 *(if same { &mut agreed } else { &mut differed }) += 1;
             }
         }

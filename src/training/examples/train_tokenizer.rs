@@ -1,12 +1,11 @@
-//! The tokenizer of a panel trained from nothing: byte-level BPE of its own texts, with each fixed
-//! phrase of the prompt format as one control token.
+//! Trains the tokenizer of a panel without an initial model: byte-level BPE, with each fixed phrase of the prompt format
+//! as one special token.
 //!
-//! The phrases are the same in every case and carry no information, so a small model does not
-//! spend its context on them; and since quoted text never yields a control token, no answer can
-//! imitate the format.
+//! The phrases are equal in all prompts, so a small model does not spend its context on them. Quoted text never contains
+//! a special token, so no response can imitate the format.
 //!
-//! It reads lower case alone, and every text as if a space stood before it. A word is then the same
-//! token wherever it stands, and what a response claims can be copied into the analysis.
+//! Text is lower-cased and prefixed with a space. A word then has the same tokens in every position, and a model can copy
+//! a claim from a response into its analysis.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{BranchPrompts, Format, JudgeInput, Piece, Rubric, Step};
@@ -21,17 +20,20 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
+use crate::training::config::reward_token::REWARD_TOKENS;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::preferences::data::REWARD_TOKENS;
 
-/// Opens the answer of a question-answering sequence.
+/// Comes before the answer in a question-answering sequence.
 pub(crate) const ANSWER: &str = "\n### Answer:\n";
 
-/// One space too many at the beginning of a text.
-const SPARE: &str = r"^ (?=\s)";
+/// A leading space before other whitespace.
+const EXTRA_SPACE: &str = r"^ (?=\s)";
 
-/// Trains the tokenizer on texts and gives its `tokenizer.json`. The vocabulary has exactly the configured size.
-pub(crate) fn train(
+/// Trains the tokenizer on texts and returns its `tokenizer.json`. The vocabulary has at most the configured size.
+///
+/// # Errors
+/// If the vocabulary is too small for the special tokens or the scores.
+pub(crate) fn train_tokenizer(
     config: &TrainConfig,
     texts: impl Iterator<Item = String> + Send,
 ) -> Result<String> {
@@ -42,11 +44,10 @@ pub(crate) fn train(
     )
     .map_err(|e| anyhow!("tokenizer: {e}"))?;
     let mut tokenizer = Tokenizer::new(BPE::default());
-    // In a sequence of its own, for this space is not that of `SentencePiece`, which stands before a
-    // prompt alone.
-    let spare = Replace::new(ReplacePattern::Regex(SPARE.to_owned()), "")
+    // A nested sequence distinguishes this space from that of `SentencePiece`, which comes only before a prompt.
+    let extra = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
         .map_err(|e| anyhow!("tokenizer: {e}"))?;
-    let spaced = Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), spare.into()]);
+    let spaced = Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), extra.into()]);
     let normalizers = Normalizers::new(vec![Lowercase.into(), spaced.into()]);
     tokenizer
         .with_normalizer(Some(normalizers))
@@ -56,7 +57,7 @@ pub(crate) fn train(
         ByteLevel::new(false, true, true).into(),
     ])));
     tokenizer.with_decoder(Some(ByteLevel::new(false, true, true)));
-    let control: Vec<AddedToken> = phrases(config)?
+    let special: Vec<AddedToken> = fixed_phrases(config)?
         .into_iter()
         .map(|p| AddedToken::from(p, true).normalized(false))
         .collect();
@@ -64,7 +65,7 @@ pub(crate) fn train(
         .vocab_size(config.vocabulary)
         .min_frequency(1)
         .show_progress(false)
-        .special_tokens(control)
+        .special_tokens(special)
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build()
         .into();
@@ -74,34 +75,34 @@ pub(crate) fn train(
     let size = tokenizer.get_vocab_size(true);
     if size > config.vocabulary {
         return Err(anyhow!(
-            "the tokenizer has {size} tokens, the vocabulary {}{}",
+            "the tokenizer has {size} tokens, expected at most {} as in vocabulary{}",
             config.vocabulary,
-            too_small(config)
+            vocabulary_hint(config)
         ));
     }
-    // Digits of scores must be single tokens; the format refuses the tokenizer otherwise.
+    // Every score must be a single token.
     let conclusion = Format::conclusion().tokens(&TextTokenizer::new(tokenizer.clone()));
     conclusion.with_context(|| {
         let n = config.vocabulary;
         format!(
-            "a vocabulary of {n} has no room for the scores as tokens{}",
-            too_small(config)
+            "vocabulary is {n}, which is too small to have every score as a token{}",
+            vocabulary_hint(config)
         )
     })?;
     let json = tokenizer.to_string(false);
     json.map_err(anyhow::Error::from_boxed)
 }
 
-/// What to do where the vocabulary is too small; all panels that were trained so far had more.
-fn too_small(config: &TrainConfig) -> String {
+/// Returns the hint for a vocabulary that is too small.
+fn vocabulary_hint(config: &TrainConfig) -> String {
     format!(
-        "\nhint: raise vocabulary and model.decoder.vocab_size, both {} now; 4096 is enough",
+        "\nhint: raise vocabulary and model.decoder.vocab_size from {} to 4096",
         config.vocabulary
     )
 }
 
-/// Every fixed phrase of the prompts and formats, longest first.
-fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
+/// Returns every fixed phrase of the prompts and formats, longest first.
+fn fixed_phrases(config: &TrainConfig) -> Result<Vec<String>> {
     let rubric = Rubric::built_in()?;
     let branches = BranchPrompts::new(config.layout, rubric, config.rubric)?;
     let merge = MergePrompts::new(config.layout)?;
@@ -114,9 +115,9 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
         image: false,
         ..input.clone()
     };
-    let marks = [(); 3].map(|()| vec![Piece::Free(String::new())]);
+    let evaluations = [(); 3].map(|()| vec![Piece::Free(String::new())]);
     let mut phrases = vec![ANSWER.to_owned()];
-    // No stage of evaluations writes them, so that one of preferences finds them without a meaning.
+    // Stages of evaluations do not use them by default; their meaning comes from stages of preferences.
     phrases.extend(REWARD_TOKENS.map(str::to_owned));
     let mut add = |pieces: Vec<Piece>| {
         phrases.extend(pieces.into_iter().filter_map(|piece| match piece {
@@ -128,7 +129,7 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
         for aspect in Aspect::ALL {
             add(branches.pieces(aspect, input)?);
         }
-        add(merge.pieces(input, &marks)?);
+        add(merge.pieces(input, &evaluations)?);
     }
     let formats = Aspect::ALL.map(Format::branch);
     for step in formats
@@ -140,7 +141,7 @@ fn phrases(config: &TrainConfig) -> Result<Vec<String>> {
             phrases.push(text.clone());
         }
     }
-    // A bare line break is ordinary text.
+    // A line break is ordinary text.
     phrases.retain(|p| p.trim() != "");
     phrases.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     phrases.dedup();
@@ -154,20 +155,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vocabulary_that_is_too_small_is_refused_with_a_hint() {
+    fn small_vocabulary_is_rejected() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let mut config = TrainConfig::read(&path).unwrap();
         for n in [100, 300] {
             config.vocabulary = n;
-            // Of the scores, some become tokens with their space and some do not.
+            // Only some scores become tokens together with their space.
             let texts = (0..50).map(|_| "Score: 5".to_owned());
-            let error = train(&config, texts).map(|_| ()).unwrap_err().to_string();
+            let error = train_tokenizer(&config, texts)
+                .map(|_| ())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("hint: raise vocabulary"), "{error}");
         }
     }
 
     #[test]
-    fn a_word_is_the_same_token_wherever_it_stands() {
+    fn words_have_same_tokens_in_every_position() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
         let config = TrainConfig::read(&path).unwrap();
         let texts = [
@@ -176,7 +180,7 @@ mod tests {
             "Score: 0 1 2 3 4 5",
         ];
         let texts = texts.iter().cycle().take(300).map(|t| (*t).to_owned());
-        let trained = train(&config, texts).unwrap();
+        let trained = train_tokenizer(&config, texts).unwrap();
         let tokenizer = TextTokenizer::parse(trained.as_bytes()).unwrap();
         let claimed = tokenizer.free("Left Kidney").unwrap();
         assert_eq!(claimed.len(), 2);

@@ -81,7 +81,7 @@ impl ChatClient {
                 }
                 Ok((status, text)) => bail!(
                     "{}: status {status}: {}\n\
-                     hint: --suggest is the address up to `/v1`, --model one of its models, OPENAI_API_KEY its key",
+                     hint: --adviser is the address up to `/v1`, --model one of its models, OPENAI_API_KEY its key",
                     self.url,
                     first_words(&text)
                 ),

@@ -10,7 +10,7 @@ use crate::checkpoints::panel::definition::MEMBERS;
 use crate::judging::judge::PairJob;
 use crate::judging::judge::recorded_verdict::{RecordedOrder, ScorePair};
 use crate::training::TrainConfig;
-use crate::training::preferences::data::{EvaluationRatings, IMAGE, prompt_text};
+use crate::training::preferences::{EvaluationRatings, IMAGE, prompt_text};
 
 /// What one member learns from one presentation of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]

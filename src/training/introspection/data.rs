@@ -10,10 +10,10 @@ use super::review::PairId;
 use crate::data::images::png;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::folder_of;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
+use crate::support::files::folder::parent_folder;
 use crate::training::introspection::completion::MemberCompletion;
-use crate::training::preferences::data::{evaluations, numbered, whole_images};
+use crate::training::preferences::{make_image_paths_absolute, numbered_lines, read_evaluations};
 
 /// The folder of images, beside the files of evaluations.
 const IMAGES: &str = "images";
@@ -34,14 +34,14 @@ impl EvaluationData {
     /// Reads a file of evaluations that is to be written into `folder`.
     pub(super) fn read(path: &Path, folder: &Path) -> Result<Self> {
         // All that can be wrong with it is said by who reads it to learn from it.
-        evaluations(path)?;
+        read_evaluations(path)?;
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let base = folder_of(path)?;
+        let base = parent_folder(path)?;
         let elsewhere = base != std::path::absolute(folder)?;
-        let lines = numbered(&text).map(|(_, line)| {
+        let lines = numbered_lines(&text).map(|(_, line)| {
             let mut fields: Map<String, Value> = serde_json::from_str(line)?;
             if elsewhere {
-                whole_images(&mut fields, &base);
+                make_image_paths_absolute(&mut fields, &base);
             }
             Ok(fields)
         });
@@ -136,7 +136,7 @@ impl EvaluationData {
         let name = format!("{IMAGES}/{}.png", Digest::of(image.data()).short());
         let path = self.folder.join(&name);
         if !path.exists() {
-            make(&self.folder.join(IMAGES))?;
+            create_folder(&self.folder.join(IMAGES))?;
             let bytes = png(image).with_context(|| path.display().to_string())?;
             atomic_file::write(&path, &bytes)?;
         }

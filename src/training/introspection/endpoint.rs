@@ -15,7 +15,7 @@ use crate::data::images::png;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::training::introspection::adviser::MisjudgedPair;
 use crate::training::introspection::chat_client::ChatClient;
-use crate::training::preferences::data::prompt_text;
+use crate::training::preferences::prompt_text;
 
 /// A model that evaluates pairs when asked.
 pub struct Endpoint {

@@ -29,7 +29,7 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::data::cases::{SourceOptions, SourceSpec};
 use crate::support::device::Placement;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
@@ -37,7 +37,7 @@ use crate::training::introspection::advice_log::AdviceLog;
 use crate::training::introspection::completion::CompletionBuilder;
 use crate::training::introspection::requests::{ask, left};
 use crate::training::introspection::round_judging::RoundJudging;
-use crate::training::preferences::data::evaluations;
+use crate::training::preferences::read_evaluations;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 use data::EvaluationData;
 use review::Review;
@@ -115,7 +115,7 @@ impl Introspection<'_> {
 
     /// Keeps the evaluations as they were given, or finds that they are those of an earlier run.
     fn begin(&self, given: &Path) -> Result<()> {
-        make(&self.folder())?;
+        create_folder(&self.folder())?;
         let (kept, text) = (
             self.data_of(0),
             EvaluationData::read(given, &self.folder())?.text()?,
@@ -180,7 +180,7 @@ impl Introspection<'_> {
         }
         let figures = Round {
             round,
-            evaluations: evaluations(&self.data_of(round))?.0.len(),
+            evaluations: read_evaluations(&self.data_of(round))?.items.len(),
             right: review.right,
             wrong: review.wrong.len(),
             unscored: review.unscored,

@@ -21,7 +21,7 @@ use crate::judging::run::manifest::{Manifest, SourceInfo};
 use crate::judging::run::pairs::select_pairs;
 use crate::judging::run::{Run, RunConfig};
 use crate::support::device::Placement;
-use crate::support::files::folder::make;
+use crate::support::files::folder::create_folder;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::terminal::verbosity::{ProgressMode, Verbosity};
@@ -62,7 +62,7 @@ impl RoundJudging<'_> {
             SourceOptions::default()
         };
         let mut source = cases::open(self.path, &options)?;
-        make(self.out)?;
+        create_folder(self.out)?;
         let files = PanelFiles::Folder(self.panel.to_owned());
         let mut judge = PanelJudge::open(&files, self.place, Downloads::default())?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;

@@ -1,4 +1,4 @@
-//! Preferences and evaluations of a file, written as sequences.
+//! Turns the preference pairs and evaluations of a file into sequences.
 
 use std::path::Path;
 
@@ -8,67 +8,91 @@ use acem3_experts::train::Sequence;
 use acem3_vision::{ImageProcessor, Limits, decode};
 use anyhow::{Context, Result, bail};
 
-use crate::training::examples::example::Pixels;
-use crate::training::examples::pixels::pixels;
-use crate::training::preferences::data::{EvaluationExample, PreferencePair, REWARD_TOKENS};
-use crate::training::preferences::preference_sequence::{PreferenceSequence, RewardTokenRole};
+use super::evaluations_file::EvaluationExample;
+use super::preference_sequence::PreferenceSequence;
+use super::preferences_file::PreferencePair;
+use crate::training::config::reward_token::{REWARD_TOKENS, RewardTokenRole};
+use crate::training::examples::pixels::{Pixels, preprocess};
 
-/// How pairs are turned into sequences.
+/// Builds sequences from lines of a file.
 pub struct FileSequenceBuilder<'a> {
-    /// What texts become tokens with.
+    /// The panel's tokenizer.
     pub tokenizer: &'a TextTokenizer,
-    /// How images are prepared.
+    /// Image preprocessing.
     pub processor: &'a ImageProcessor,
-    /// Places that an image takes.
+    /// Image tokens per image.
     pub image_tokens: usize,
-    /// What the reward tokens before continuations are.
+    /// Role of the reward tokens before completions.
     pub reward: RewardTokenRole,
 }
 
+/// Text before every completion of a stage.
+#[derive(Clone, Copy)]
+pub(crate) struct CompletionPrefix<'a> {
+    /// Text that the chat template puts before a completion.
+    pub(crate) template: &'a str,
+    /// Reward token after it; may be empty.
+    pub(crate) reward_token: &'a str,
+}
+
 impl FileSequenceBuilder<'_> {
-    /// The pair as a sequence: branch 1 is preferred, branch 2 rejected. Every token of a continuation is
-    /// learned, as TRL does, but for a reward token that is given.
-    pub fn sequence(&self, pair: &PreferencePair) -> Result<Sequence> {
-        rewarded(pair, self.reward)?;
-        let mut sequence = self.begin(&pair.prompt, pair.image.as_deref())?;
-        for (text, reward) in pair.texts.iter().zip(REWARD_TOKENS) {
-            let given = match self.reward {
-                RewardTokenRole::Context => self.tokenizer.fixed(reward)?.len(),
+    /// Builds the sequence of a pair: branch 1 is the chosen completion, branch 2 the rejected one. As in TRL, every
+    /// token of a completion has a loss, except a reward token that is context.
+    ///
+    /// # Errors
+    /// If a reward token is missing or not expected, or the image cannot be read.
+    pub fn preference(&self, pair: &PreferencePair) -> Result<Sequence> {
+        check_reward_tokens(pair, self.reward)?;
+        let mut sequence = self.prompt(&pair.prompt, pair.image.as_deref())?;
+        for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
+            let context = match self.reward {
+                RewardTokenRole::Context => self.tokenizer.fixed(token)?.len(),
                 RewardTokenRole::Absent | RewardTokenRole::Target => 0,
             };
-            let tokens = self.tokenizer.fixed(text)?.into_iter().enumerate();
-            sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
+            self.add_branch(&mut sequence, text, context)?;
         }
         Ok(sequence)
     }
 
-    /// A prompt with the one text that is to follow it. Behind what answers in the dialogue begin with comes a
-    /// reward token, where there is one, if the text does not bring it; it is given and not learned.
+    /// Builds the sequence of an evaluation. The reward token is added if the text does not begin with it; the prefix
+    /// has no loss then.
     pub(crate) fn evaluation(
         &self,
         evaluation: &EvaluationExample,
-        [answer, reward]: [&str; 2],
+        prefix: CompletionPrefix,
     ) -> Result<Sequence> {
-        let mut sequence = self.begin(&evaluation.prompt, evaluation.image.as_deref())?;
-        let (mut text, mut given) = (evaluation.text.clone(), 0);
-        if !reward.is_empty() {
-            let bare = text.strip_prefix(answer).unwrap_or(&text);
-            let bare = bare.strip_prefix(reward).unwrap_or(bare);
-            let lead = format!("{answer}{reward}");
-            given = self.tokenizer.fixed(&lead)?.len();
-            text = lead + bare;
+        let mut sequence = self.prompt(&evaluation.prompt, evaluation.image.as_deref())?;
+        let CompletionPrefix {
+            template,
+            reward_token,
+        } = prefix;
+        if reward_token.is_empty() {
+            self.add_branch(&mut sequence, &evaluation.text, 0)?;
+            return Ok(sequence);
         }
-        let tokens = self.tokenizer.fixed(&text)?.into_iter().enumerate();
-        sequence.branch(tokens.map(|(i, token)| (token, if i < given { 0.0 } else { 1.0 })));
+        let text = &evaluation.text;
+        let text = text.strip_prefix(template).unwrap_or(text);
+        let text = text.strip_prefix(reward_token).unwrap_or(text);
+        let prefix = format!("{template}{reward_token}");
+        let context = self.tokenizer.fixed(&prefix)?.len();
+        self.add_branch(&mut sequence, &(prefix + text), context)?;
         Ok(sequence)
     }
 
-    /// A prompt about an image.
-    fn begin(&self, prompt: &[Piece], image: Option<&Path>) -> Result<Sequence> {
-        let image = image.map(|path| self.image(path)).transpose()?;
+    /// Adds a completion as a branch; its first tokens are context without a loss.
+    fn add_branch(&self, sequence: &mut Sequence, text: &str, context: usize) -> Result<()> {
+        let tokens = self.tokenizer.fixed(text)?.into_iter().enumerate();
+        let weight = |i| if i < context { 0.0 } else { 1.0 };
+        sequence.branch(tokens.map(|(i, token)| (token, weight(i))));
+        Ok(())
+    }
+
+    /// Starts a sequence with a prompt.
+    fn prompt(&self, prompt: &[Piece], image: Option<&Path>) -> Result<Sequence> {
+        let image = image.map(|path| self.load_image(path)).transpose()?;
         let prompt = StagedPrompt::new(prompt, self.tokenizer)?;
         let mut prompt: Vec<Slot> = prompt.slots().collect();
-        // A prompt written for TRL may name the tokens that begin every text; once is enough.
+        // A prompt written for TRL may contain the start tokens, which must not be doubled.
         let start = self.tokenizer.start().iter().copied().map(Slot::Token);
         let start: Vec<Slot> = start.collect();
         if prompt[start.len()..].starts_with(&start) {
@@ -77,46 +101,48 @@ impl FileSequenceBuilder<'_> {
         Ok(Sequence::new(&prompt, image, self.image_tokens))
     }
 
-    /// The pair for those of these members that learn from it.
-    pub(crate) fn contrasts(
+    /// Builds the sequences of a pair for those of these members that train on it.
+    pub(crate) fn preferences(
         &self,
         pair: &PreferencePair,
         members: &[usize],
     ) -> Result<Vec<PreferenceSequence>> {
-        let learning: Vec<usize> = match pair.member {
-            Some(member) => members.iter().copied().filter(|m| *m == member).collect(),
-            None => members.to_vec(),
-        };
-        if learning.is_empty() {
+        let members = members.iter().copied();
+        let members: Vec<usize> = members.filter(|member| pair.is_for(*member)).collect();
+        if members.is_empty() {
             return Ok(Vec::new());
         }
-        let sequence = self.sequence(pair)?;
-        let alone = learning.into_iter().map(|member| PreferenceSequence {
+        let sequence = self.preference(pair)?;
+        let separate = members.into_iter().map(|member| PreferenceSequence {
             sequence: sequence.clone(),
             members: vec![member],
         });
-        Ok(alone.collect())
+        Ok(separate.collect())
     }
 
-    fn image(&self, path: &Path) -> Result<Pixels> {
+    fn load_image(&self, path: &Path) -> Result<Pixels> {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let image =
             decode(&bytes, &Limits::default()).with_context(|| path.display().to_string())?;
-        pixels(&image, self.processor)
+        preprocess(&image, self.processor)
     }
 }
 
-/// Refuses continuations that begin with reward tokens which a kind of preferences has no use for, or without them.
-pub(crate) fn rewarded(pair: &PreferencePair, reward: RewardTokenRole) -> Result<()> {
-    for (text, token) in pair.texts.iter().zip(REWARD_TOKENS) {
-        let begins = text.starts_with(token);
-        if begins == (reward == RewardTokenRole::Absent) {
+/// Checks that completions begin with reward tokens if and only if the stage uses them.
+pub(crate) fn check_reward_tokens(pair: &PreferencePair, role: RewardTokenRole) -> Result<()> {
+    for (text, token) in pair.completions.iter().zip(REWARD_TOKENS) {
+        let has_token = text.starts_with(token);
+        if has_token == (role == RewardTokenRole::Absent) {
             bail!(
-                "a continuation {} with {token}\n\
-                 hint: kinds \"rtdpo\" and \"adto\" learn from continuations that begin with reward tokens \
-                 (`acem3 data preferences --reward-tokens`), \"dpo\" from such as do not",
-                if begins { "begins" } else { "does not begin" }
+                "a completion {} with {token}\n\
+                 hint: kinds \"rtdpo\" and \"adto\" require completions with reward tokens \
+                 (`acem3 data preferences --reward-tokens`), kind \"dpo\" completions without",
+                if has_token {
+                    "begins"
+                } else {
+                    "does not begin"
+                }
             );
         }
     }

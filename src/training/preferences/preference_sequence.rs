@@ -1,28 +1,18 @@
-//! Right evaluations beside worse ones, written as sequences.
+//! Turns right evaluations and their negatives into sequences.
 
 use acem3_experts::prompt::TokenStep;
 use acem3_experts::train::Sequence;
 use anyhow::{Result, bail};
 
+use super::negative_ratings::EvaluationRatings;
 use crate::checkpoints::panel::definition::MEMBERS;
+use crate::training::config::reward_token::{REWARD_TOKENS, RewardTokenRole};
 use crate::training::examples::example::{PairExample, RatingExample};
-use crate::training::examples::prompt_completion::{PromptCompletion, branched};
+use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
 use crate::training::examples::sequence_builder::SequenceBuilder;
-use crate::training::preferences::data::{EvaluationRatings, REWARD_TOKENS};
 
-/// What the reward token before an evaluation is to one who learns to prefer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RewardTokenRole {
-    /// There is none.
-    Absent,
-    /// A part of what is written.
-    Target,
-    /// A part of what is given.
-    Context,
-}
-
-/// A case with what members are to prefer about it: of the `i`-th member, branch `2i + 1` is
-/// preferred and branch `2i + 2` rejected.
+/// The preference pairs of some members about a case. Branch `2i + 1` is the chosen completion of the `i`-th member,
+/// branch `2i + 2` the rejected one.
 #[derive(Clone, Debug)]
 pub(crate) struct PreferenceSequence {
     pub(crate) sequence: Sequence,
@@ -30,122 +20,122 @@ pub(crate) struct PreferenceSequence {
 }
 
 impl PreferenceSequence {
-    /// The two branches of the `i`-th member.
+    /// Returns the branches of the `i`-th member: chosen, then rejected.
     pub(crate) fn branches(i: usize) -> [u16; 2] {
         [2 * i as u16 + 1, 2 * i as u16 + 2]
     }
 }
 
-/// Writes contrasts.
+/// Builds preference sequences from examples.
 pub(crate) struct PreferenceSequenceBuilder<'a> {
-    scribe: &'a SequenceBuilder,
-    /// The form of each member's text, preferred and rejected.
-    forms: Vec<[Vec<TokenStep>; 2]>,
-    /// Tokens of the reward before each, and what an error at them costs.
-    rewards: [usize; 2],
-    cost: f32,
+    builder: &'a SequenceBuilder,
+    /// Format of each member's chosen and rejected completion.
+    formats: Vec<[Vec<TokenStep>; 2]>,
+    /// Number of tokens of each reward token.
+    reward_lengths: [usize; 2],
+    /// Loss weight of reward tokens.
+    reward_weight: f32,
 }
 
 impl<'a> PreferenceSequenceBuilder<'a> {
-    /// The writer for a kind of preferences.
-    pub(crate) fn new(scribe: &'a SequenceBuilder, reward: RewardTokenRole) -> Result<Self> {
-        let leads = match reward {
+    /// Creates the builder for a role of reward tokens.
+    pub(crate) fn new(builder: &'a SequenceBuilder, role: RewardTokenRole) -> Result<Self> {
+        let reward_tokens = match role {
             RewardTokenRole::Absent => ["", ""],
             RewardTokenRole::Target | RewardTokenRole::Context => REWARD_TOKENS,
         };
-        let form = |member, lead: &str| {
-            let form = scribe.led(member, lead)?;
-            let apart = scribe.tokenizer().fixed(lead)?;
-            match form.first() {
-                Some(TokenStep::Feed(fed)) if fed.starts_with(&apart) => Ok(form),
-                _ => bail!("the tokenizer does not keep {lead} apart from what follows it"),
+        let format = |member, reward_token: &str| {
+            let format = builder.format_tokens(member, reward_token)?;
+            let tokens = builder.tokenizer().fixed(reward_token)?;
+            match format.first() {
+                Some(TokenStep::Feed(fed)) if fed.starts_with(&tokens) => Ok(format),
+                _ => bail!("the tokenizer merges {reward_token} with the text after it"),
             }
         };
-        let length = |lead: &str| scribe.tokenizer().fixed(lead).map(|tokens| tokens.len());
-        let forms =
-            (0..MEMBERS.len()).map(|member| Ok([form(member, leads[0])?, form(member, leads[1])?]));
+        let length = |text: &str| builder.tokenizer().fixed(text).map(|tokens| tokens.len());
+        let [good, bad] = reward_tokens;
+        let formats =
+            (0..MEMBERS.len()).map(|member| Ok([format(member, good)?, format(member, bad)?]));
         Ok(Self {
-            forms: forms.collect::<Result<_>>()?,
-            rewards: [length(leads[0])?, length(leads[1])?],
-            cost: if reward == RewardTokenRole::Target {
+            formats: formats.collect::<Result<_>>()?,
+            reward_lengths: [length(good)?, length(bad)?],
+            reward_weight: if role == RewardTokenRole::Target {
                 1.0
             } else {
                 0.0
             },
-            scribe,
+            builder,
         })
     }
 
-    /// The contrasts of a pair for these members, in one sequence where their prompts begin alike.
-    /// `worse`: a worse evaluation of a right one, if there is any; a member without it learns nothing
-    /// from the pair. The conclusion reads the evaluations of `read`.
-    pub(crate) fn of(
+    /// Builds the preference pairs of a case for these members: one sequence if their prompts have a common prefix. The
+    /// conclusion reads the evaluations of `merged`.
+    ///
+    /// `negative`: derives a negative from right ratings; a member without one has no pair.
+    pub(crate) fn build(
         &self,
         pair: &PairExample,
-        read: &PairExample,
+        merged: &PairExample,
         members: &[usize],
-        mut worse: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
+        mut negative: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
     ) -> Result<Vec<PreferenceSequence>> {
         let (mut learning, mut texts): (Vec<usize>, Vec<PromptCompletion>) =
             (Vec::new(), Vec::new());
         for &member in members {
-            let known = if member < 3 { pair } else { read };
-            let right = known.of_member(member);
-            let ratings = right
+            let source = if member < 3 { pair } else { merged };
+            let chosen = source.member_ratings(member);
+            let ratings = chosen
                 .iter()
                 .map(|r| (r.analysis.clone(), r.score))
                 .collect();
-            let Some(wrong) = worse(&ratings) else {
+            let Some(rejected) = negative(&ratings) else {
                 continue;
             };
-            let wrong: Vec<RatingExample> = right.iter().zip(wrong).map(changed).collect();
-            let prompt = self.scribe.prompt(member, pair, read)?;
-            let wrong = wrong.iter().collect::<Vec<_>>();
-            for (side, ratings) in [&right, &wrong].into_iter().enumerate() {
+            let rejected: Vec<RatingExample> = chosen
+                .iter()
+                .zip(rejected)
+                .map(|(rating, (analysis, score))| rating.with_text(analysis, score))
+                .collect();
+            let prompt = self.builder.prompt(member, pair, merged)?;
+            let rejected = rejected.iter().collect::<Vec<_>>();
+            for (side, ratings) in [&chosen, &rejected].into_iter().enumerate() {
                 texts.push(PromptCompletion {
                     prompt: prompt.clone(),
-                    text: self.text(member, side, ratings)?,
+                    completion: self.completion(member, side, ratings)?,
                 });
             }
             learning.push(member);
         }
-        let image_tokens = self.scribe.image_tokens();
-        let sequence = |texts| branched(texts, pair.pixels.clone(), image_tokens);
-        if let Some(sequence) = sequence(&texts) {
+        let image_tokens = self.builder.image_tokens();
+        let merge = |texts| merge_into_branches(texts, pair.pixels.clone(), image_tokens);
+        if let Some(sequence) = merge(&texts) {
             return Ok(vec![PreferenceSequence {
                 sequence,
                 members: learning,
             }]);
         }
-        let alone = learning.into_iter().zip(texts.chunks(2));
-        let alone = alone.filter_map(|(member, texts)| {
+        let separate = learning.into_iter().zip(texts.chunks(2));
+        let separate = separate.filter_map(|(member, texts)| {
             Some(PreferenceSequence {
-                sequence: sequence(texts)?,
+                sequence: merge(texts)?,
                 members: vec![member],
             })
         });
-        Ok(alone.collect())
+        Ok(separate.collect())
     }
 
-    fn text(
+    /// Returns the tokens of a completion with their loss weights; `side` is 0 for chosen and 1 for rejected.
+    fn completion(
         &self,
         member: usize,
         side: usize,
         ratings: &[&RatingExample],
     ) -> Result<Vec<(u32, f32)>> {
-        let mut text = self.scribe.filled(&self.forms[member][side], ratings)?;
-        for (_, cost) in text.iter_mut().take(self.rewards[side]) {
-            *cost = self.cost;
+        let format = &self.formats[member][side];
+        let mut tokens = self.builder.fill_format(format, ratings)?;
+        for (_, weight) in tokens.iter_mut().take(self.reward_lengths[side]) {
+            *weight = self.reward_weight;
         }
-        Ok(text)
-    }
-}
-
-/// A rating with another analysis and score.
-fn changed((right, (analysis, score)): (&&RatingExample, (String, u8))) -> RatingExample {
-    RatingExample {
-        analysis,
-        score,
-        ..(*right).clone()
+        Ok(tokens)
     }
 }

@@ -1,4 +1,4 @@
-//! The order in which a stage goes through examples of which there is a fixed number.
+//! Order of a fixed number of training examples.
 
 use std::ops::Range;
 
@@ -6,33 +6,33 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
-/// So many examples, all of which come once before any comes again, in each round in an order of its own.
+/// A fixed number of examples, reshuffled every epoch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochSampler {
-    /// What the orders follow from.
+    /// Seed of the shuffles.
     pub(crate) seed: u64,
-    /// How many there are; at least one.
+    /// Number of examples; at least one.
     pub(crate) n: usize,
 }
 
 impl EpochSampler {
-    /// The places of the draws of these numbers.
-    pub(crate) fn places(self, draws: Range<u64>) -> Vec<usize> {
+    /// Returns the examples at some positions of the infinite sequence of epochs.
+    pub(crate) fn indices(self, positions: Range<u64>) -> Vec<usize> {
         let n = self.n.max(1) as u64;
-        let (mut round, mut order) = (None, Vec::new());
-        let draws = draws.map(|draw| {
-            if round != Some(draw / n) {
-                round = Some(draw / n);
-                order = self.order(draw / n);
+        let (mut epoch, mut order) = (None, Vec::new());
+        let indices = positions.map(|position| {
+            if epoch != Some(position / n) {
+                epoch = Some(position / n);
+                order = self.epoch_order(position / n);
             }
-            order[(draw % n) as usize]
+            order[(position % n) as usize]
         });
-        draws.collect()
+        indices.collect()
     }
 
-    fn order(self, round: u64) -> Vec<usize> {
+    fn epoch_order(self, epoch: u64) -> Vec<usize> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(round);
+        rng.set_stream(epoch);
         let mut order: Vec<usize> = (0..self.n.max(1)).collect();
         order.shuffle(&mut rng);
         order
@@ -44,18 +44,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_come_once_in_a_round_and_rounds_differ() {
-        let deck = EpochSampler { seed: 7, n: 20 };
-        let drawn = deck.places(0..60);
-        let rounds: Vec<&[usize]> = drawn.chunks(20).collect();
-        for round in &rounds {
-            let mut sorted = round.to_vec();
+    fn each_epoch_is_a_different_permutation() {
+        let sampler = EpochSampler { seed: 7, n: 20 };
+        let indices = sampler.indices(0..60);
+        let epochs: Vec<&[usize]> = indices.chunks(20).collect();
+        for epoch in &epochs {
+            let mut sorted = epoch.to_vec();
             sorted.sort_unstable();
             assert_eq!(sorted, (0..20).collect::<Vec<_>>());
         }
-        assert!(rounds[0] != rounds[1] && rounds[1] != rounds[2]);
-        // What is drawn does not depend on where one begins.
-        assert_eq!(deck.places(35..45), drawn[35..45]);
-        assert_eq!(EpochSampler { seed: 7, n: 1 }.places(3..5), [0, 0]);
+        assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2]);
+        // The result does not depend on the start of the range.
+        assert_eq!(sampler.indices(35..45), indices[35..45]);
+        assert_eq!(EpochSampler { seed: 7, n: 1 }.indices(3..5), [0, 0]);
     }
 }

@@ -1,59 +1,61 @@
-//! Where a member stands in its training.
+//! Weights of the members between stages.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use acem3_experts::train::{Parameters, load_checkpoint};
-use anyhow::Result;
-use candle::Tensor;
+use anyhow::{Result, bail};
+use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::definition::MEMBERS;
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::training::config::stage_config::{StageConfig, StageLearner};
 
 /// A member between two stages.
 #[derive(Clone, Default)]
 pub(crate) struct MemberState<'a> {
-    /// Where its weights are.
+    /// Location of its weights.
     pub(crate) weights: MemberWeights<'a>,
-    /// What its texts begin with since.
-    pub(crate) lead: Option<String>,
+    /// Text that begins its completions, if any.
+    pub(crate) completion_prefix: Option<String>,
 }
 
-/// The weights of a member.
+/// Location of a member's weights.
 #[derive(Clone, Default)]
 pub(crate) enum MemberWeights<'a> {
-    /// There are none yet: they are drawn when they are asked for.
+    /// None yet: they are initialised at random on first use.
     #[default]
-    Drawn,
-    /// Those of a member of what the training begins with.
-    Start(&'a InitialModel, usize),
-    /// Those that a stage left.
+    Random,
+    /// A member of the initial model.
+    Initial(&'a InitialModel, usize),
+    /// The checkpoint of a stage.
     Stage(PathBuf),
 }
 
 impl<'a> MemberState<'a> {
-    /// The four members before the first stage.
+    /// Returns the four members before the first stage.
     pub(crate) fn members(start: Option<&'a InitialModel>) -> [Self; 4] {
         std::array::from_fn(|i| match start {
             None => Self::default(),
             Some(start) => Self {
-                weights: MemberWeights::Start(start, i),
-                lead: Some(start.leads[i].clone()).filter(|lead| !lead.is_empty()),
+                weights: MemberWeights::Initial(start, i),
+                completion_prefix: Some(start.leads[i].clone()).filter(|lead| !lead.is_empty()),
             },
         })
     }
 
-    /// Its weights by name; `None` before the first stage of a training from nothing.
+    /// Reads the weights by name; `None` if they are still random.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
         match &self.weights {
-            MemberWeights::Drawn => Ok(None),
-            MemberWeights::Start(start, member) => start.weights(*member).map(Some),
+            MemberWeights::Random => Ok(None),
+            MemberWeights::Initial(start, member) => start.weights(*member).map(Some),
             MemberWeights::Stage(path) => {
                 Ok(Some(load_checkpoint(path, None)?.into_iter().collect()))
             }
         }
     }
 
-    /// Its weights, to be trained.
+    /// Reads the weights as trainable parameters.
     pub(crate) fn parameters(&self, seed: u64) -> Result<Parameters> {
         match self.tensors()? {
             Some(tensors) => Ok(Parameters::from_tensors(tensors)?),
@@ -61,11 +63,11 @@ impl<'a> MemberState<'a> {
         }
     }
 
-    /// Whether both have their weights from the same place.
-    pub(crate) fn same_place(&self, other: &Self) -> bool {
+    /// Returns true if both members have their weights from the same location.
+    fn is_same_location(&self, other: &Self) -> bool {
         match (&self.weights, &other.weights) {
-            (MemberWeights::Drawn, MemberWeights::Drawn) => true,
-            (MemberWeights::Start(start, a), MemberWeights::Start(_, b)) => {
+            (MemberWeights::Random, MemberWeights::Random) => true,
+            (MemberWeights::Initial(start, a), MemberWeights::Initial(_, b)) => {
                 a == b || start.is_uniform()
             }
             (MemberWeights::Stage(a), MemberWeights::Stage(b)) => a == b,
@@ -74,9 +76,64 @@ impl<'a> MemberState<'a> {
     }
 }
 
-/// The name of the first member whose weights are another place's than the first one's.
-pub(crate) fn first_apart(members: &[MemberState; 4]) -> Option<&'static str> {
-    let apart = |(_, member): &(&&str, &MemberState)| !member.same_place(&members[0]);
-    let found = MEMBERS.iter().zip(members).find(apart);
-    found.map(|(name, _)| *name)
+/// Checks that the members have the same weights if any stage trains them as one model.
+pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
+    let joint = stages.iter().find(|stage| !stage.is_per_member());
+    let is_different = |(_, member): &(&&str, &MemberState)| !member.is_same_location(&members[0]);
+    let different = MEMBERS.iter().zip(members).find(is_different);
+    if let (Some(stage), Some((name, _))) = (joint, different) {
+        bail!(
+            "stage {}: it trains all members as one model, but {name} starts with other weights than {}\n\
+             hint: start from a checkpoint of one model, or train members separately with `members = [...]`",
+            stage.name,
+            MEMBERS[0]
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the learners of a stage have equal frozen weights, because they share the frozen-activation cache.
+pub(crate) fn check_equal_frozen_weights(
+    stage: &StageConfig,
+    members: &[MemberState; 4],
+    learners: &[StageLearner],
+) -> Result<()> {
+    let mut distinct: Vec<&MemberState> = Vec::new();
+    for member in learners.iter().filter_map(|learner| learner.member) {
+        let member = &members[member];
+        if !distinct.iter().any(|other| member.is_same_location(other)) {
+            distinct.push(member);
+        }
+    }
+    let Some((first, others)) = distinct.split_first().filter(|(_, o)| !o.is_empty()) else {
+        return Ok(());
+    };
+    let frozen = stage.frozen_prefixes();
+    let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
+    let by_name = |member: &MemberState| -> Result<HashMap<String, Tensor>> {
+        Ok(member.tensors()?.unwrap_or_default().into_iter().collect())
+    };
+    let mut first = by_name(first)?;
+    first.retain(|name, _| is_frozen(name));
+    for other in others {
+        let other = by_name(other)?;
+        let is_equal = |name: &str, tensor| other.get(name).is_some_and(|t| is_equal(t, tensor));
+        if let Some(name) = first.iter().find(|(n, t)| !is_equal(n, t)).map(|(n, _)| n) {
+            bail!(
+                "stage {}: its members have different values of the frozen weight `{name}`\n\
+                 hint: train each of these members in a separate stage",
+                stage.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if two tensors have the same shape, type and values.
+pub(crate) fn is_equal(a: &Tensor, b: &Tensor) -> bool {
+    let differing_values = || {
+        let differing = a.ne(b)?.to_dtype(DType::U32)?.sum_all()?;
+        differing.to_scalar::<u32>()
+    };
+    a.shape() == b.shape() && a.dtype() == b.dtype() && differing_values().is_ok_and(|n| n == 0)
 }

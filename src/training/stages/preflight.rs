@@ -1,6 +1,6 @@
-//! What can be known of a stage before the training's first step.
+//! Checks of all stages before the first step.
 //!
-//! A stage may begin hours after the training: a name that freezes nothing, or an image that is not there, is told at once.
+//! A stage may start hours after the training. A misspelt weight name or a missing image must be reported at once.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,132 +9,138 @@ use acem3_experts::prompt::{Layout, Piece};
 use acem3_experts::train::{Observer, Student, weight_names};
 use anyhow::{Result, bail};
 
-use crate::training::config::preference_source::PreferenceSource;
-use crate::training::config::stage_config::{StageConfig, StageKind};
-use crate::training::preferences::data::prompt_text;
-use crate::training::stages::evaluation_set::EvaluationSet;
-use crate::training::stages::task::StageContext;
+use crate::training::config::stage_config::StageConfig;
+use crate::training::config::stage_kind::StageKind;
+use crate::training::preferences::prompt_text;
+use crate::training::stages::context::StageContext;
+use crate::training::stages::stage_files::is_finished;
+use crate::training::stages::tasks::evaluation_set::EvaluationSet;
+use crate::training::stages::tasks::preference_source::PreferenceSource;
 
-/// Refuses the first stage that cannot be run.
+/// Checks that every stage can run.
 ///
-/// `known`: the names of the weights that the training begins with; `out`: its folder.
+/// `initial`: weight names of the initial model; `out`: the output folder.
 ///
 /// # Errors
-/// Name the stage, the weights or the line of a file, and what to do.
-pub(crate) fn check(lecterns: &[StageContext], known: &BTreeSet<String>, out: &Path) -> Result<()> {
-    let mut learned = !known.is_empty();
+/// Name the stage, the weights or the line of a file, and what to change.
+pub(crate) fn preflight(
+    stages: &[StageContext],
+    initial: &BTreeSet<String>,
+    out: &Path,
+) -> Result<()> {
     // The model is the same in all stages.
-    let Some(first) = lecterns.first() else {
+    let Some(first) = stages.first() else {
         return Ok(());
     };
-    let layers = WeightNames::of(*first, known)?;
-    for &lectern in lecterns {
-        let settings = lectern.settings;
-        layers.check(settings)?;
-        let adapts = settings.lora.is_some();
-        if adapts && !learned {
+    let names = WeightNames::new(*first, initial)?;
+    let mut decoder_is_trained = !initial.is_empty();
+    for &context in stages {
+        let stage = context.stage;
+        names.check(stage)?;
+        if stage.lora.is_some() && !decoder_is_trained {
             bail!(
-                "stage {}: [stages.lora]: there is no weight to adapt yet\n\
-                 hint: an adapter changes what was learned before it; let a stage without one come first",
-                settings.name
+                "stage {}: [stages.lora] has no trained weights to adapt\n\
+                 hint: put a stage without [stages.lora] before it, or start from a checkpoint",
+                stage.name
             );
         }
-        learned |= settings.kind != StageKind::Encoder;
-        if !settings.is_finished(out) {
-            check_files(lectern)?;
+        decoder_is_trained |= stage.kind != StageKind::Encoder;
+        if !is_finished(stage, out) {
+            check_files(context)?;
         }
     }
     Ok(())
 }
 
-/// The names of weights.
+/// Names of weights.
 struct WeightNames {
-    /// What an encoder's stage loads.
-    observing: BTreeSet<String>,
-    /// What all others load.
-    writing: BTreeSet<String>,
-    /// Both, and what the training begins with.
+    /// Weights of an encoder stage.
+    observer: BTreeSet<String>,
+    /// Weights of any other stage.
+    student: BTreeSet<String>,
+    /// Both, and the weights of the initial model.
     all: BTreeSet<String>,
 }
 
 impl WeightNames {
-    fn of(lectern: StageContext, known: &BTreeSet<String>) -> Result<Self> {
-        let (model, depth) = (&lectern.config.model, lectern.config.trunk_layers);
-        let observing = weight_names(known, |vb| {
-            let classes = lectern.teacher.attribute_classes();
+    fn new(context: StageContext, initial: &BTreeSet<String>) -> Result<Self> {
+        let (model, trunk_layers) = (&context.config.model, context.config.trunk_layers);
+        let observer = weight_names(initial, |vb| {
+            let classes = context.sampler.attribute_classes();
             Observer::load(vb, &model.vision, model.selection, classes).map(drop)
         })?;
-        let writing = weight_names(known, |vb| Student::load(vb, model, depth).map(drop))?;
-        let all = [known, &observing, &writing].into_iter().flatten();
+        let student = weight_names(initial, |vb| {
+            Student::load(vb, model, trunk_layers).map(drop)
+        })?;
+        let all = [initial, &observer, &student].into_iter().flatten();
         Ok(Self {
             all: all.cloned().collect(),
-            observing,
-            writing,
+            observer,
+            student,
         })
     }
 
-    /// What a stage freezes is there, and leaves something to be trained.
-    fn check(&self, settings: &StageConfig) -> Result<()> {
-        let loaded = match settings.kind {
-            StageKind::Encoder => &self.observing,
-            _ => &self.writing,
+    /// Checks that the names in `frozen` exist, and that the stage trains at least one weight.
+    fn check(&self, stage: &StageConfig) -> Result<()> {
+        let loaded = match stage.kind {
+            StageKind::Encoder => &self.observer,
+            _ => &self.student,
         };
-        let frozen = settings.frozen();
-        let stays = |name: &str| frozen.iter().any(|beginning| name.starts_with(beginning));
-        let learns = |name: &String| settings.owns(name) && !stays(name);
-        if !loaded.iter().any(learns) {
+        let frozen = stage.frozen_prefixes();
+        let is_frozen = |name: &str| frozen.iter().any(|prefix| name.starts_with(prefix));
+        let is_trained = |name: &String| stage.trains_weight(name) && !is_frozen(name);
+        if !loaded.iter().any(is_trained) {
             bail!(
-                "stage {}: everything is frozen, nothing is left to train\n\
-                 hint: let `frozen` name less, or `frozen_layers` be smaller",
-                settings.name
+                "stage {}: all weights are frozen\n\
+                 hint: remove names from `frozen`, or lower `frozen_layers`",
+                stage.name
             );
         }
-        // A name that freezes nothing is a misspelt one.
-        let freezes = |beginning: &String| self.all.iter().any(|name| name.starts_with(beginning));
-        if let Some(beginning) = settings.frozen.iter().find(|beginning| !freezes(beginning)) {
+        let matches = |prefix: &String| self.all.iter().any(|name| name.starts_with(prefix));
+        if let Some(prefix) = stage.frozen.iter().find(|prefix| !matches(prefix)) {
             bail!(
-                "stage {}: frozen names {beginning:?}, with which no weight begins\n\
-                 hint: `frozen_layers = N` freezes N layers of the decoder and all before them",
-                settings.name
+                "stage {}: frozen: no weight name begins with {prefix:?}\n\
+                 hint: `frozen_layers = N` freezes N layers of the decoder and everything before them",
+                stage.name
             );
         }
         Ok(())
     }
 }
 
-/// What a stage learns from is there, and of the form that it needs.
-fn check_files(lectern: StageContext) -> Result<()> {
-    let settings = lectern.settings;
-    if settings.evaluations.is_some() {
-        for (member, _) in settings.learners() {
-            if let Some(evaluations) = EvaluationSet::open(lectern, member)? {
+/// Checks the files that a stage trains on.
+fn check_files(context: StageContext) -> Result<()> {
+    if context.stage.evaluations.is_some() {
+        for learner in context.stage.learners() {
+            if let Some(evaluations) = EvaluationSet::open(context, learner.member)? {
                 evaluations.check_images()?;
-                note_layout(lectern, evaluations.prompt());
+                warn_prompt_layout(context, evaluations.first_prompt());
             }
         }
     }
-    if settings.kind.prefers() {
-        let source = PreferenceSource::open(lectern)?;
+    if context.stage.kind.learns_preferences() {
+        let source = PreferenceSource::open(context)?;
         source.check()?;
-        note_layout(lectern, source.prompt());
+        warn_prompt_layout(context, source.first_prompt());
     }
     Ok(())
 }
 
-/// Tells of prompts that are laid out otherwise than those the panel will be asked.
-fn note_layout(lectern: StageContext, prompt: &[Piece]) {
-    let own = lectern.config.layout;
-    let Some(other) = Layout::of_prompt(&prompt_text(prompt)).filter(|layout| *layout != own)
-    else {
+/// Prints a note if the prompts of a file have another layout than the panel's.
+fn warn_prompt_layout(context: StageContext, prompt: &[Piece]) {
+    let panel = context.config.layout;
+    let layout = Layout::of_prompt(&prompt_text(prompt));
+    let Some(file) = layout.filter(|layout| *layout != panel) else {
         return;
     };
-    lectern.live.once(&format!(
-        "stage {}: prompts of its file are laid out as `{}`, and the panel will be asked as `{}`\n\
-         hint: `layout = \"{}\"` in the configuration, or a file made with `acem3 data preferences --layout {}`",
-        lectern.settings.name,
-        other.name(),
-        own.name(),
-        other.name(),
-        own.name()
+    context.progress.note_once(&format!(
+        "stage {}: the prompts of its file have layout `{}`, the panel has layout `{}`\n\
+         hint: set `layout = \"{}\"` in the configuration, or create the file with \
+         `acem3 data preferences --layout {}`",
+        context.stage.name,
+        file.name(),
+        panel.name(),
+        file.name(),
+        panel.name()
     ));
 }

@@ -1,5 +1,4 @@
-//! What a person sees of a training: a bar on a terminal, a line now and then elsewhere, nothing when
-//! asked. Everything goes to stderr.
+//! Progress of a training on stderr: a bar on a terminal, log lines elsewhere, nothing in quiet mode.
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -11,21 +10,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::say;
 
-/// The person at a training: what is shown, and whether it was asked to stop.
+/// Progress output of a training, and its interruption.
 #[derive(Clone, Debug)]
 pub struct TrainingProgress {
     view: TrainingProgressView,
     interrupt: Interrupt,
-    told: Arc<Mutex<BTreeSet<String>>>,
+    printed_notes: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug)]
 enum TrainingProgressView {
-    /// A bar, redrawn in place.
     Bar(ProgressBar),
-    /// Lines.
     Lines,
-    /// Nothing.
     Quiet,
 }
 
@@ -46,52 +42,51 @@ impl TrainingProgressView {
 }
 
 impl TrainingProgress {
-    /// The view that fits stderr, or none.
+    /// Chooses the output for the current stderr.
     pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
-        let view = TrainingProgressView::new(quiet);
         Self {
-            view,
+            view: TrainingProgressView::new(quiet),
             interrupt,
-            told: Arc::default(),
+            printed_notes: Arc::default(),
         }
     }
 
-    /// Whether the person has asked to stop.
+    /// Returns true if the user has interrupted the training.
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.requested()
     }
 
-    /// How often a report is due.
-    pub(crate) fn pause(&self) -> Duration {
+    /// Returns the time between two reports.
+    pub(crate) fn report_interval(&self) -> Duration {
         match &self.view {
             TrainingProgressView::Bar(_) => Duration::from_secs(2),
             TrainingProgressView::Lines | TrainingProgressView::Quiet => Duration::from_secs(15),
         }
     }
 
-    /// A stage begins, or goes on at a step.
-    pub(crate) fn stage(&self, name: &str, at: u64, steps: u64) {
+    /// Starts a stage, or resumes it after `step`.
+    pub(crate) fn start_stage(&self, name: &str, step: u64, steps: u64) {
         if let TrainingProgressView::Bar(bar) = &self.view {
             bar.set_length(steps);
-            bar.set_position(at);
+            bar.set_position(step);
             bar.set_prefix(name.to_owned());
-            bar.set_message("the first steps are on their way");
+            bar.set_message("waiting for the first steps");
         }
     }
 
-    /// How a stage stands at a step.
-    pub(crate) fn report(&self, name: &str, at: u64, state: &str) {
+    /// Shows the state of a stage after a step.
+    pub(crate) fn report(&self, name: &str, step: u64, state: &str) {
         match &self.view {
             TrainingProgressView::Bar(bar) => {
-                bar.set_position(at);
+                bar.set_position(step);
                 bar.set_message(state.to_owned());
             }
-            TrainingProgressView::Lines => say(&format!("{name}: step {at}, {state}")),
+            TrainingProgressView::Lines => say(&format!("{name}: step {step}, {state}")),
             TrainingProgressView::Quiet => {}
         }
     }
 
-    /// Something to be kept in view.
+    /// Prints a note that stays visible.
     pub(crate) fn note(&self, text: &str) {
         match &self.view {
             TrainingProgressView::Bar(bar) => bar.suspend(|| say(text)),
@@ -100,16 +95,17 @@ impl TrainingProgress {
         }
     }
 
-    /// The same, the first time that it is said.
-    pub(crate) fn once(&self, text: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(text.to_owned()) {
+    /// Prints a note unless the same text was printed before.
+    pub(crate) fn note_once(&self, text: &str) {
+        let notes = self.printed_notes.lock();
+        let mut notes = notes.unwrap_or_else(PoisonError::into_inner);
+        if notes.insert(text.to_owned()) {
             self.note(text);
         }
     }
 
-    /// Takes the bar away.
-    pub(crate) fn end(&self) {
+    /// Removes the progress bar.
+    pub(crate) fn finish(&self) {
         if let TrainingProgressView::Bar(bar) = &self.view {
             bar.finish_and_clear();
         }

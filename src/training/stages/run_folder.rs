@@ -1,7 +1,7 @@
-//! The folder of a training: what its checkpoints were made with.
+//! The output folder of a training: the configuration and data of its checkpoints.
 //!
-//! Until there is a checkpoint nothing has been learned, and nothing is lost with another configuration
-//! or other data: a first start that failed does not stand in the way of the mended one.
+//! A folder without checkpoints has no results to lose, so a start that failed does not prevent another one with a
+//! corrected configuration or other data.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,95 +12,97 @@ use anyhow::{Context, Result, bail};
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::support::files::folder::{FolderLock, list, make};
+use crate::support::files::folder::{FolderLock, create_folder, list_names};
 use crate::training::config::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
+use crate::training::stages::stage_files::is_finished;
 
-/// The configuration that was trained with.
+/// Configuration of the checkpoints.
 const CONFIG: &str = "train.toml";
-/// The file that tells which data were learned from.
+/// Hash of the training data.
 const DATA: &str = "data.sha256";
 
-/// Takes a folder for the training of a configuration, which it keeps beside the checkpoints; it is made
-/// if need be.
+/// Creates and locks the output folder of a training, and writes the configuration to it.
 ///
 /// # Errors
-/// A folder of something else, another process that trains there, and checkpoints of another
-/// configuration: stages that are finished would be taken for the new one's.
-pub(crate) fn take(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
-    make(out)?;
-    // Before anything is written: what is somebody's own stays as it is.
-    check_own(out)?;
-    let lock = FolderLock::take(out)?;
+/// If the folder contains other files, another process trains in it, or its checkpoints have another configuration:
+/// their finished stages would be used for this one.
+pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLock> {
+    create_folder(out)?;
+    // Checked before anything is written: a folder with the user's own files is left unchanged.
+    check_is_training_folder(out)?;
+    let lock = FolderLock::acquire(out)?;
     let text = toml::to_string_pretty(config).context("cannot write the configuration")?;
     let path = out.join(CONFIG);
-    if may_go_on(out, config, &list(out)?) {
+    if can_resume(out, config, &list_names(out)?) {
         atomic_file::write(&path, text.as_bytes())?;
         return Ok(lock);
     }
-    same(&path, &text, |_| {
-        "the checkpoints beside it are of another configuration\n\
-         hint: name another folder with --out, or move this one away; a stage that has not begun may be changed, of one \
-         in progress its rate, warmup, clip and validate_every, and all of it when the files that begin with its name and \
-         a point are removed"
+    write_or_check_equal(&path, &text, |_| {
+        "the checkpoints in this folder have another configuration\n\
+         hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
+         rate, warmup, clip and validate_every of the stage in progress; to change more of it, delete the files whose \
+         names begin with the stage's name and a dot"
             .to_owned()
     })?;
     Ok(lock)
 }
 
-/// Whether a configuration differs from that of the checkpoints in stages alone of which there is nothing yet, and in the
-/// pace of the one in progress. A rate may have been too high, and what was learned before is not lost.
-fn may_go_on(out: &Path, config: &TrainConfig, names: &[String]) -> bool {
+/// Returns true if the configuration differs from that of the checkpoints only in stages that have not started, and in
+/// the schedule of the stage in progress. A stage may fail because of its learning rate; the stages before it remain
+/// valid.
+fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
     let before = fs::read_to_string(out.join(CONFIG)).ok();
     let before = before.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());
-    let Some(mut before) = before.filter(|_| names.iter().any(|name| is_learned(name))) else {
+    let Some(mut before) = before.filter(|_| files.iter().any(|name| is_checkpoint(name))) else {
         return false;
     };
-    let begun = |name: &str| {
-        let beginning = format!("{name}.");
-        names.iter().any(|file| file.starts_with(&beginning))
+    let has_started = |stage: &StageConfig| {
+        let prefix = format!("{}.", stage.name);
+        files.iter().any(|file| file.starts_with(&prefix))
     };
-    let stages = std::mem::replace(&mut before.stages, config.stages.clone());
+    let old_stages = std::mem::replace(&mut before.stages, config.stages.clone());
     let text = |config: &TrainConfig| toml::to_string(config).ok();
-    let stage = |stage: &StageConfig| toml::to_string(stage).ok();
-    let mut kept = stages
+    let stage_text = |stage: &StageConfig| toml::to_string(stage).ok();
+    let mut unchanged = old_stages
         .iter()
         .zip(&config.stages)
-        .take_while(|(old, new)| stage(old) == stage(new))
+        .take_while(|(old, new)| stage_text(old) == stage_text(new))
         .count();
-    if let (Some(old), Some(new)) = (stages.get(kept), config.stages.get(kept)) {
-        let at_its_pace = stage(&old.at_the_pace_of(new)) == stage(new);
-        kept += usize::from(at_its_pace && !new.is_finished(out));
+    if let (Some(old), Some(new)) = (old_stages.get(unchanged), config.stages.get(unchanged)) {
+        let differs_in_schedule = stage_text(&old.with_schedule_of(new)) == stage_text(new);
+        unchanged += usize::from(differs_in_schedule && !is_finished(new, out));
     }
-    let mut changed = stages[kept..].iter().chain(&config.stages[kept..]);
-    changed.all(|stage| !begun(&stage.name)) && text(&before) == text(config)
+    let changed = old_stages[unchanged..].iter();
+    let mut changed = changed.chain(&config.stages[unchanged..]);
+    changed.all(|stage| !has_started(stage)) && text(&before) == text(config)
 }
 
-/// Keeps the hash of all that is learned from beside the checkpoints, and refuses to go on with
-/// other data: half of the stages would have learned from something else.
-pub(crate) fn same_data(data: Option<Digest>, out: &Path) -> Result<()> {
+/// Writes the hash of the training data, or checks that the checkpoints have the same one: otherwise the stages of one
+/// panel would have different data.
+pub(crate) fn check_same_data(data: Option<Digest>, out: &Path) -> Result<()> {
     let text = data.map_or_else(|| "none\n".to_owned(), |digest| format!("{digest}\n"));
-    same(&out.join(DATA), &text, |before| {
+    write_or_check_equal(&out.join(DATA), &text, |before| {
         format!(
-            "the checkpoints beside it learned from {}, this run from {}\n\
-             hint: give the same --data, or name another folder with --out",
-            named(before),
-            named(&text)
+            "the checkpoints in this folder were trained on {}, this run uses {}\n\
+             hint: pass the same --data, or choose another folder with --out",
+            describe_data(before),
+            describe_data(&text)
         )
     })
 }
 
-/// Writes what the checkpoints beside a file are made with, or finds that it says the same; `other` is
-/// what is said of checkpoints that were made with something else.
-fn same(path: &Path, text: &str, other: impl Fn(&str) -> String) -> Result<()> {
+/// Writes a file, or checks that it already has this content. `conflict` describes the error if the folder has
+/// checkpoints that belong to other content.
+fn write_or_check_equal(path: &Path, text: &str, conflict: impl Fn(&str) -> String) -> Result<()> {
     match fs::read_to_string(path) {
         Ok(before) if before == text => return Ok(()),
         Ok(before) => {
             let out = path.parent().unwrap_or(Path::new(""));
-            if list(out)?.iter().any(|name| is_learned(name)) {
-                bail!("{}: {}", path.display(), other(&before));
+            if list_names(out)?.iter().any(|name| is_checkpoint(name)) {
+                bail!("{}: {}", path.display(), conflict(&before));
             }
-            forget(out)?;
+            remove_failed_start(out)?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => {
@@ -110,44 +112,44 @@ fn same(path: &Path, text: &str, other: impl Fn(&str) -> String) -> Result<()> {
     atomic_file::write(path, text.as_bytes())
 }
 
-/// Whether a file holds weights.
-fn is_learned(name: &str) -> bool {
+fn is_checkpoint(name: &str) -> bool {
     name.ends_with(".safetensors")
 }
 
-/// Removes what a start that learned nothing has left: it would be taken for that of the next one.
-fn forget(out: &Path) -> Result<()> {
-    let left = |name: &String| {
-        let ends = [".metrics.jsonl", ".rows", ".rows.json"];
-        [DATA, TOKENIZER_FILE].contains(&name.as_str()) || ends.iter().any(|e| name.ends_with(e))
+/// Removes the files of a start that failed before its first checkpoint, so that the next one does not use them.
+fn remove_failed_start(out: &Path) -> Result<()> {
+    let is_leftover = |name: &String| {
+        let extensions = [".metrics.jsonl", ".rows", ".rows.json"];
+        [DATA, TOKENIZER_FILE].contains(&name.as_str())
+            || extensions.iter().any(|e| name.ends_with(e))
     };
-    for name in list(out)?.into_iter().filter(left) {
+    for name in list_names(out)?.into_iter().filter(is_leftover) {
         let path = out.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
 }
 
-/// Refuses a folder that holds anything else than a training, or the beginning of one.
-fn check_own(out: &Path) -> Result<()> {
-    let begun = |name: &String| {
-        let cut_off = [".part", ".partial"].iter().any(|end| name.ends_with(end));
-        cut_off || name == FolderLock::FILE
+/// Returns an error if the folder contains anything except a training or an interrupted first write of one.
+fn check_is_training_folder(out: &Path) -> Result<()> {
+    let is_temporary = |name: &String| {
+        let is_partial = [".part", ".partial"].iter().any(|end| name.ends_with(end));
+        is_partial || name == FolderLock::FILE
     };
-    let names = list(out)?;
-    if !names.iter().any(|name| name == CONFIG) && !names.iter().all(begun) {
+    let names = list_names(out)?;
+    if !names.iter().any(|name| name == CONFIG) && !names.iter().all(is_temporary) {
         bail!(
-            "--out {}: it holds files that are no training's\n\
-             hint: name a folder that is empty or does not exist",
+            "--out {}: the folder contains files that do not belong to a training\n\
+             hint: choose an empty folder or one that does not exist",
             out.display()
         );
     }
     Ok(())
 }
 
-fn named(data: &str) -> String {
+fn describe_data(data: &str) -> String {
     match data.trim() {
-        "none" => "phantoms alone".to_owned(),
+        "none" => "phantoms only".to_owned(),
         digest => format!("data {}", digest.get(..8).unwrap_or(digest)),
     }
 }
@@ -161,104 +163,103 @@ mod tests {
         TrainConfig::read(&path).unwrap()
     }
 
-    fn refusal<T>(result: Result<T>) -> String {
+    fn error_text<T>(result: Result<T>) -> String {
         result.map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
-    fn another_configuration_is_refused_beside_checkpoints() {
+    fn other_configuration_is_rejected_with_checkpoints() {
         let mut config = config();
         let out = tempfile::tempdir().unwrap();
-        take(&config, out.path()).unwrap();
+        claim_folder(&config, out.path()).unwrap();
         fs::write(out.path().join("encoder.running.safetensors"), "learned").unwrap();
-        take(&config, out.path()).unwrap();
-        config.stages[0].rate *= 2.0;
-        take(&config, out.path()).unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        config.stages[0].learning_rate *= 2.0;
+        claim_folder(&config, out.path()).unwrap();
         config.stages[0].batch *= 2;
-        let error = refusal(take(&config, out.path()));
+        let error = error_text(claim_folder(&config, out.path()));
         assert!(error.contains("train.toml: the checkpoints"), "{error}");
-        assert!(error.contains("hint: name another folder"), "{error}");
+        assert!(error.contains("hint: choose another folder"), "{error}");
     }
 
-    /// What is wrong with a later stage can be mended without losing those before it.
     #[test]
-    fn a_stage_that_has_not_begun_may_be_changed() {
+    fn unstarted_stage_may_change() {
         let mut config = config();
         let out = tempfile::tempdir().unwrap();
-        take(&config, out.path()).unwrap();
+        claim_folder(&config, out.path()).unwrap();
         for name in ["encoder.safetensors", "encoder.metrics.jsonl"] {
             fs::write(out.path().join(name), "learned").unwrap();
         }
-        config.stages[1].rate /= 2.0;
-        take(&config, out.path()).unwrap();
+        config.stages[1].learning_rate /= 2.0;
+        claim_folder(&config, out.path()).unwrap();
         let kept = fs::read_to_string(out.path().join(CONFIG)).unwrap();
         assert_eq!(kept, toml::to_string_pretty(&config).unwrap());
         assert!(out.path().join("encoder.safetensors").exists());
         let changed = |change: fn(&mut TrainConfig)| {
             let mut config = config.clone();
             change(&mut config);
-            refusal(take(&config, out.path()))
+            error_text(claim_folder(&config, out.path()))
         };
-        let first = changed(|config| config.stages[0].rate /= 2.0);
-        assert!(first.contains("of another configuration"), "{first}");
+        let first = changed(|config| config.stages[0].learning_rate /= 2.0);
+        assert!(first.contains("have another configuration"), "{first}");
         let seed = changed(|config| config.seed += 1);
-        assert!(seed.contains("of another configuration"), "{seed}");
+        assert!(seed.contains("have another configuration"), "{seed}");
         fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
-        let begun = changed(|config| config.stages[1].real /= 2.0);
-        assert!(begun.contains("when the files that begin"), "{begun}");
+        let begun = changed(|config| config.stages[1].data_set_proportion /= 2.0);
+        assert!(begun.contains("delete the files whose"), "{begun}");
     }
 
     #[test]
-    fn a_start_that_learned_nothing_gives_way_to_the_mended_one() {
+    fn start_without_checkpoints_may_change() {
         let mut config = config();
         let out = tempfile::tempdir().unwrap();
-        take(&config, out.path()).unwrap();
-        same_data(None, out.path()).unwrap();
+        claim_folder(&config, out.path()).unwrap();
+        check_same_data(None, out.path()).unwrap();
         let left = [TOKENIZER_FILE, "encoder.metrics.jsonl"].map(|name| out.path().join(name));
         for path in &left {
             fs::write(path, "of the first start").unwrap();
         }
-        config.stages[0].rate *= 2.0;
-        take(&config, out.path()).unwrap();
+        config.stages[0].learning_rate *= 2.0;
+        claim_folder(&config, out.path()).unwrap();
         let kept = fs::read_to_string(out.path().join(CONFIG)).unwrap();
         assert_eq!(kept, toml::to_string_pretty(&config).unwrap());
         assert!(left.iter().all(|path| !path.exists()));
-        same_data(Some(Digest::of(b"questions")), out.path()).unwrap();
+        check_same_data(Some(Digest::of(b"questions")), out.path()).unwrap();
     }
 
     #[test]
-    fn what_a_cut_off_start_left_is_no_stranger_s() {
+    fn only_training_folders_are_accepted() {
         let out = tempfile::tempdir().unwrap();
         for name in [FolderLock::FILE, "train.part", "train.partial"] {
             fs::write(out.path().join(name), "").unwrap();
         }
-        take(&config(), out.path()).unwrap();
+        claim_folder(&config(), out.path()).unwrap();
         let other = tempfile::tempdir().unwrap();
         fs::write(other.path().join("thesis.txt"), "years of work").unwrap();
-        let error = refusal(take(&config(), other.path()));
-        assert!(error.contains("no training's"), "{error}");
-        assert_eq!(list(other.path()).unwrap(), ["thesis.txt"]);
+        let error = error_text(claim_folder(&config(), other.path()));
+        assert!(error.contains("do not belong to a training"), "{error}");
+        assert_eq!(list_names(other.path()).unwrap(), ["thesis.txt"]);
     }
 
     #[test]
-    fn nothing_is_written_beside_another_process() {
+    fn locked_folder_is_left_unchanged() {
         let out = tempfile::tempdir().unwrap();
-        let lock = FolderLock::take(out.path()).unwrap();
-        let error = refusal(take(&config(), out.path()));
+        let lock = FolderLock::acquire(out.path()).unwrap();
+        let error = error_text(claim_folder(&config(), out.path()));
         assert!(error.contains("another run is writing here"), "{error}");
         assert!(!out.path().join(CONFIG).exists());
         drop(lock);
     }
 
     #[test]
-    fn other_data_are_refused_beside_checkpoints() {
+    fn other_data_are_rejected_with_checkpoints() {
         let out = tempfile::tempdir().unwrap();
         let data = Digest::of(b"questions");
-        same_data(Some(data), out.path()).unwrap();
+        check_same_data(Some(data), out.path()).unwrap();
         fs::write(out.path().join("encoder.safetensors"), "learned").unwrap();
-        same_data(Some(data), out.path()).unwrap();
-        let error = refusal(same_data(None, out.path()));
-        assert!(error.contains("this run from phantoms alone"), "{error}");
-        assert!(error.contains("hint: give the same --data"), "{error}");
+        check_same_data(Some(data), out.path()).unwrap();
+        let error = error_text(check_same_data(None, out.path()));
+        assert!(error.contains("this run uses phantoms only"), "{error}");
+        assert!(error.contains("hint: pass the same --data"), "{error}");
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn subgroups(verdicts: &[PairVerdict], group_by: &[String]) -> Result
             known.sort_unstable();
             known.dedup();
             bail!(
-                "--by {field}: no case has this field in `meta`\nhint: fields in `meta`: {}",
+                "--group-by {field}: no case has this field in `meta`\nhint: fields in `meta`: {}",
                 known.join(", ")
             );
         }

@@ -14,8 +14,10 @@ use candle::{Device, Tensor};
 
 use super::{assert_near, expected, golden, member, numbers};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferenceFolderConfig, drawn, read};
-use crate::training::{FileSequenceBuilder, RewardTokenRole as Rewarded};
+use crate::training::preferences::{
+    PreferenceFolderConfig, read_preferences, write_phantom_preferences,
+};
+use crate::training::{FileSequenceBuilder, Negative, RewardTokenRole as Rewarded};
 
 pub(super) const LOSS: PreferenceLoss = PreferenceLoss {
     beta: 0.3,
@@ -299,14 +301,15 @@ fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
     let dir = tempfile::tempdir().unwrap();
     let plan = PreferenceFolderConfig {
         out: dir.path().join("pairs"),
-        n: 2,
+        cases: 2,
         seed: 3,
-        ways: Negative::ALL.to_vec(),
+        negatives: Negative::ALL.to_vec(),
         layout: Layout::Paper,
         reward_tokens: true,
     };
-    drawn(&plan, &Interrupt::default()).unwrap();
-    let (written, _) = read(&plan.out.join("preferences.jsonl")).unwrap();
+    write_phantom_preferences(&plan, &Interrupt::default()).unwrap();
+    let written = read_preferences(&plan.out.join("preferences.jsonl")).unwrap();
+    let written = written.items;
     let writer = FileSequenceBuilder {
         tokenizer: &plain_tokenizer(),
         processor: &member("llava").sight.unwrap().processor,
@@ -315,7 +318,7 @@ fn the_first_ten_losses_of_exported_preferences_are_those_of_trl() {
     };
     let (parameters, student) = student(1.0);
     let pairs = written.iter().map(|pair| {
-        let sequence = writer.sequence(pair).unwrap();
+        let sequence = writer.preference(pair).unwrap();
         let likely = student.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
         Preference {
             sequence,

@@ -1,8 +1,9 @@
-//! What a run that went through its input amounts to: a summary and an exit code, or a failure.
+//! The end of a run: summary, exit code, or an error if nothing could be judged.
 
 use anyhow::{Context, bail};
 
 use crate::cli::args::{JudgeArgs, OutputFormat};
+use crate::cli::commands::output::print;
 use crate::data::cases::UnscoredReason;
 use crate::judging::run::manifest::RunCounts;
 use crate::judging::run::pairs::CHECK_BASELINE;
@@ -13,17 +14,17 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::plural;
 
-/// A run in which nothing could be read has failed, however quietly.
-pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
+/// Returns an error if no case could be read.
+pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     let counts = &tally.counts;
-    let input =
+    let is_input =
         |reason: &UnscoredReason| matches!(reason, UnscoredReason::Parse | UnscoredReason::Image);
-    if counts.judged > 0 || !counts.unscored.keys().all(input) {
+    if counts.judged > 0 || !counts.unscored.keys().all(is_input) {
         return Ok(());
     }
     let path = args.source.path.display();
     if counts.records == 0 {
-        bail!("{path}: there is no case in it\nhint: `acem3 judge --help` shows what is read");
+        bail!("{path}: no cases\nhint: `acem3 judge --help` shows the supported formats");
     }
     let (records, first) = match tally.causes.most_common() {
         Some(cause) => (cause.records, cause.first.as_str()),
@@ -34,8 +35,8 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
         String::new()
     } else {
         format!(
-            "hint: `acem3 data check {}` says what is wrong with each",
-            args.source.typed()
+            "hint: run `acem3 data check {}` to list all problems",
+            args.source.to_shell_words()
         )
     };
     let reason = if records == counts.scorable() {
@@ -54,31 +55,32 @@ pub(super) fn check_any(args: &JudgeArgs, tally: &Tally) -> anyhow::Result<()> {
     )))
 }
 
-pub(super) fn print(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
+/// Prints the summary.
+pub(super) fn print_summary(args: &JudgeArgs, summary: &Summary) -> anyhow::Result<()> {
     let text = match args.format {
         OutputFormat::Text => summary.text(TableStyle::terminal()),
         OutputFormat::Json => {
             serde_json::to_string_pretty(summary).context("cannot write the summary")? + "\n"
         }
     };
-    crate::cli::commands::print(&text)
+    print(&text)
 }
 
-/// The exit code, and a word where it is not the best.
-pub(super) fn exit(args: &JudgeArgs, counts: &RunCounts, progress: &Progress) -> Exit {
+/// Returns the exit code, and prints the reason if too many records are unscored.
+pub(super) fn exit_status(args: &JudgeArgs, counts: &RunCounts, progress: &Progress) -> Exit {
     let percent = counts.unscored_percent();
     match args.max_unscored {
         None if counts.judged == 0 => {
             progress.warn(
-                "there is not one verdict\n\
-                 hint: run again with --verbose to see why; --max-unscored 100 takes it for done",
+                "all records are unscored\n\
+                 hint: run again with --verbose to see the reasons, or pass --max-unscored 100 to accept this",
             );
             Exit::Unscored
         }
-        Some(most) if percent > most => {
+        Some(limit) if percent > limit => {
             progress.warn(&format!(
-                "{percent:.1} % of the records have no verdict, more than --max-unscored {most}\n\
-                 hint: run again with --verbose to see why"
+                "{percent:.1} % of the records are unscored, more than --max-unscored {limit}\n\
+                 hint: run again with --verbose to see the reasons"
             ));
             Exit::Unscored
         }

@@ -1,4 +1,4 @@
-//! `acem3 judge`: a folder of images, questions and answers in, verdicts out.
+//! `acem3 judge`: judges the cases of a source and writes verdicts.
 
 mod exit;
 mod warnings;
@@ -9,12 +9,12 @@ use std::time::Instant;
 use acem3_vision::Limits;
 use anyhow::bail;
 
+use self::exit::{check_not_empty, exit_status, print_summary};
+use self::warnings::{warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
+use crate::cli::commands::load_judge::load_judge;
 use crate::data::cases;
 use crate::data::cases::CaseSource;
-use crate::support::terminal::verbosity::Verbosity;
-
-use crate::cli::commands::load_judge::load_judge;
 use crate::data::images::ImageReader;
 use crate::judging::judge::Judge;
 use crate::judging::run::journal::Journal;
@@ -24,21 +24,22 @@ use crate::judging::run::summary::Summary;
 use crate::judging::run::superseded::SUPERSEDED_FILE;
 use crate::judging::run::tally::Tally;
 use crate::judging::run::{Run, RunConfig};
-use crate::support::files::folder::{make, unused};
+use crate::support::files::folder::{create_folder, free_sibling_name};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, duration};
+use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::plural;
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let source = cases::open(&args.source.path, &args.source.options(2))?;
-    let there = args.out.exists();
+    let is_new_folder = !args.out.exists();
     Manifest::check_is_manifest(&args.out)?;
-    make_folder(args)?;
-    let loaded = load_judge(&args.seat, verbosity);
-    if loaded.is_err() && !there {
-        // An empty folder would look like a run; one that holds anything stays.
+    create_run_folder(args)?;
+    let loaded = load_judge(&args.judge, verbosity);
+    if loaded.is_err() && is_new_folder {
+        // An empty folder would look like a run. A folder with files cannot be removed this way.
         let _ = fs::remove_dir(&args.out);
     }
     let (judge, hub) = loaded?;
@@ -53,9 +54,9 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         .map(|n| args.limit.map_or(n, |limit| n.min(limit)));
     let progress = Progress::new(args.progress, verbosity, total);
     if journal.dropped_bytes() > 0 {
-        progress.note("the last record was torn by an earlier end of the program; it is made anew");
+        progress.note("the last record of an interrupted run is incomplete; judging it again");
     }
-    let sitting = JudgeRun {
+    let run = JudgeRun {
         args,
         source,
         judge,
@@ -63,11 +64,12 @@ pub(super) fn run(args: &JudgeArgs, verbosity: Verbosity) -> anyhow::Result<Exit
         manifest,
         progress,
         start: Instant::now(),
+        is_new_folder,
     };
-    sitting.hold(there)
+    run.finish()
 }
 
-/// A run from its first case to its last word.
+/// A run of the judge over a source.
 struct JudgeRun<'a> {
     args: &'a JudgeArgs,
     source: CaseSource,
@@ -76,101 +78,96 @@ struct JudgeRun<'a> {
     manifest: Manifest,
     progress: Progress,
     start: Instant,
+    /// True if this run created the output folder.
+    is_new_folder: bool,
 }
 
 impl JudgeRun<'_> {
-    /// Judges all cases and ends the run. `there` says whether its folder was there before it.
-    fn hold(mut self, there: bool) -> anyhow::Result<Exit> {
+    /// Judges all cases, writes the manifest and prints the summary.
+    fn finish(mut self) -> anyhow::Result<Exit> {
         let args = self.args;
-        crate::cli::commands::judge::warnings::before(&self.progress, &self.source, args);
+        warn_before_run(&self.progress, &self.source, args);
         self.manifest.write(&args.out)?;
         let (outcome, tally) = self.judge_all()?;
         let seconds = self.start.elapsed().as_secs_f64();
         self.manifest.finish(&outcome, &tally, seconds);
         let written = self.manifest.write(&args.out);
         if outcome.is_err() && !holds_records(&args.out) {
-            // What failed before its first record is no run to resume, and would look like one.
+            // A run that failed before its first record leaves no folder that looks like a run.
             drop(self.journal);
-            abandon(&args.out, !there);
+            abandon(&args.out, self.is_new_folder);
             return outcome.map(|_| Exit::Done);
         }
-        let through = outcome?;
+        let is_complete = outcome?;
         written?;
-        if !through {
+        if !is_complete {
             self.progress.note(&format!(
-                "interrupted after {}; the same command resumes",
+                "interrupted after {}; run the same command to resume",
                 plural(tally.counts.records, "record")
             ));
             return Ok(Exit::Interrupted);
         }
-        self.tell(&tally, seconds);
-        let records = self.journal.path();
-        crate::cli::commands::judge::exit::print(
-            args,
-            &Summary::of(&tally, self.judge.name(), records),
-        )?;
-        Ok(crate::cli::commands::judge::exit::exit(
-            args,
-            &tally.counts,
-            &self.progress,
-        ))
+        self.print_notes(&tally, seconds);
+        let summary = Summary::of(&tally, self.judge.name(), self.journal.path());
+        print_summary(args, &summary)?;
+        Ok(exit_status(args, &tally.counts, &self.progress))
     }
 
-    /// Whether the run went through all cases, or why it could not; and what it counted.
+    /// Judges all cases. Returns whether the run is complete, or why it failed, and the counts.
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
-        let plan = RunConfig {
-            batch_size: args.seat.batch_size as usize,
+        let config = RunConfig {
+            batch_size: args.judge.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit,
             root: cases::root(&args.source.path),
         };
-        let images = ImageReader::new(plan.root.clone(), Limits::default());
-        let images = images.viewed(args.source.view.view());
+        let images = ImageReader::new(config.root.clone(), Limits::default());
+        let images = images.viewed(args.source.dicom.view());
         let mut run = Run::new(
             self.judge.as_mut(),
             &mut self.journal,
             images,
             &mut self.progress,
-            plan,
+            config,
         );
         let outcome = run.run(&mut self.source, &interrupt);
         let tally = run.tally().clone();
         self.progress.end();
         let outcome = match outcome {
             Ok(true) => {
-                crate::cli::commands::judge::warnings::after(&self.progress, &self.source, args);
-                crate::cli::commands::judge::exit::check_any(args, &tally).map(|()| true)
+                warn_after_run(&self.progress, &self.source, args);
+                check_not_empty(args, &tally).map(|()| true)
             }
             other => other,
         };
         Ok((outcome, tally))
     }
 
-    fn tell(&self, tally: &Tally, seconds: f64) {
-        let fresh = plural(tally.fresh, "new verdict");
+    /// Prints the number of new and superseded verdicts.
+    fn print_notes(&self, tally: &Tally, seconds: f64) {
+        let new = plural(tally.fresh, "new verdict");
         self.progress
-            .note(&format!("{fresh} in {}", duration(seconds)));
+            .note(&format!("{new} in {}", duration(seconds)));
         if self.journal.superseded() > 0 {
-            let aside = plural(self.journal.superseded() as u64, "earlier verdict");
-            self.progress.note(&format!(
-                "{aside} that the input does not ask for: see {SUPERSEDED_FILE}"
-            ));
+            let superseded = plural(self.journal.superseded() as u64, "superseded verdict");
+            self.progress
+                .note(&format!("moved {superseded} to {SUPERSEDED_FILE}"));
         }
     }
 }
 
-/// Makes the folder of the run, or finds that it may be resumed.
-fn make_folder(args: &JudgeArgs) -> anyhow::Result<()> {
+/// Creates the folder of the run. With `--no-resume`, a folder with records is an error.
+fn create_run_folder(args: &JudgeArgs) -> anyhow::Result<()> {
     let out = &args.out;
-    if args.fresh && holds_records(out) {
+    if args.no_resume && holds_records(out) {
         bail!(
-            "--fresh: {} already holds verdicts, and none are deleted\n\
-             hint: name another folder, as in --out {}, or resume this one without --fresh",
+            "--no-resume: {} already contains verdicts\n\
+             hint: choose another folder, for example --out {}, or resume without --no-resume",
             out.display(),
-            unused(out).display()
+            free_sibling_name(out).display()
         );
     }
-    make(out)
+    create_folder(out)
 }

@@ -1,34 +1,34 @@
-//! What is said of an input that looks unlike what was meant.
+//! Warnings about flags and answers of a run.
 
 use crate::cli::args::JudgeArgs;
-use crate::cli::commands::unheeded;
+use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::data::cases::{CaseSource, SourceKind};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::plural;
 
-/// Before the first case: flags without use, and answers that belong elsewhere.
-pub(super) fn before(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
-    for note in unheeded(&args.source, source.kind) {
-        progress.note(&note);
+/// Warns before the first case: flags without effect, and answers beyond the rows of the data set.
+pub(super) fn warn_before_run(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+    for warning in ignored_flags(&args.source, source.kind) {
+        progress.note(&warning);
     }
-    tell_beyond(progress, source, args);
+    warn_answers_beyond_rows(progress, source, args);
 }
 
-/// Behind the last case.
-pub(super) fn after(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
-    // Behind a limit, answers may still have their cases.
+/// Warns after the last case.
+pub(super) fn warn_after_run(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+    // With a limit, unused answers may belong to later cases.
     if args.limit.is_none() {
-        tell_unused(progress, source);
+        warn_unused_answers(progress, source);
     }
 }
 
-/// Answers to more rows than there are belong elsewhere, and then so may the others.
-fn tell_beyond(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
+/// Warns about answers beyond the rows of the data set: all answers may belong to another split.
+fn warn_answers_beyond_rows(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
     let beyond = source.answers_beyond();
     if beyond > 0 {
         progress.note(&format!(
-            "{} beyond the {} rows of {}, and may belong to another split\n\
-             hint: `question_id` is the row, from 0, in the split that is judged; see --split",
+            "{} beyond the {} rows of {}: the answers may belong to another split\n\
+             hint: `question_id` must be the row, counted from 0, in the split that is judged; see --split",
             plural(beyond, "answer"),
             source.total.unwrap_or_default(),
             args.source.path.display()
@@ -36,20 +36,20 @@ fn tell_beyond(progress: &Progress, source: &CaseSource, args: &JudgeArgs) {
     }
 }
 
-/// Answers that found no case are a sign of ids that do not match.
-fn tell_unused(progress: &Progress, source: &CaseSource) {
+/// Warns about answers without a case, a sign of ids that do not match.
+fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
     let unused = source
         .unused_answers()
         .saturating_sub(source.answers_beyond());
     if unused > 0 {
         let languages = match source.kind {
             SourceKind::Slake if source.unselected_answers() > 0 => {
-                "; questions in other languages are left out by --lang"
+                "; --lang skips questions in other languages"
             }
             _ => "",
         };
         progress.note(&format!(
-            "{} of no case\n\
+            "{} without a case\n\
              hint: `question_id` in the answers file must be the id of a case{languages}",
             plural(unused, "answer")
         ));

@@ -1,4 +1,4 @@
-//! Writes training sequences: the prompts and formats of judging, filled with what is taught.
+//! Turns examples into training sequences, with the prompts and formats of judging.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{
@@ -11,41 +11,66 @@ use anyhow::Result;
 
 use crate::data::phantoms::response_writer::found;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::examples::example::{PairExample, Pixels, RatingExample};
-use crate::training::examples::prompt_completion::{PromptCompletion, branched};
+use crate::training::examples::example::{PairExample, RatingExample};
+use crate::training::examples::pixels::Pixels;
+use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
 use crate::training::examples::train_tokenizer::ANSWER;
 
-/// What an error costs at a score and at an analysis, which is one of a few sentences.
+/// Loss weight of a score.
 const SCORE_WEIGHT: f32 = 2.0;
+/// Loss weight of an analysis token. Most analyses are one of a few sentences.
 const ANALYSIS_WEIGHT: f32 = 0.7;
-/// The same for factual accuracy, and for short answers: these need a look at the image.
+/// Loss weight of a score of factual accuracy, which depends on the image.
 const FACT_SCORE_WEIGHT: f32 = 4.0;
+/// Loss weight of an analysis token of factual accuracy, and of a short answer.
 const FACT_WEIGHT: f32 = 1.5;
 
-/// Prompts and formats in one tokenizer's tokens.
+/// Builds sequences with the prompts, formats and tokenizer of a panel.
 #[derive(Clone)]
 pub(crate) struct SequenceBuilder {
     tokenizer: TextTokenizer,
     branches: BranchPrompts,
     merge: MergePrompts,
-    /// What every answer in the dialogue begins with.
-    lead: String,
-    /// The members' forms, and their tokens.
-    formats: Vec<(Format, Vec<TokenStep>)>,
+    /// Text that the chat template puts before a completion.
+    template_prefix: String,
+    /// Formats of the members.
+    formats: Vec<MemberFormat>,
     image_tokens: usize,
 }
 
-/// Which members learn from a pair.
+/// Format of a member's completion.
+#[derive(Clone)]
+struct MemberFormat {
+    format: Format,
+    /// The format as tokens, with the prefix of completions.
+    tokens: Vec<TokenStep>,
+}
+
+/// An image with questions and short answers.
+pub(crate) struct AnswerExample {
+    /// The preprocessed image.
+    pub(crate) pixels: Pixels,
+    /// Questions about it.
+    pub(crate) questions: Vec<QuestionWithAnswer>,
+}
+
+/// A question and its right answer.
+pub(crate) struct QuestionWithAnswer {
+    pub(crate) question: String,
+    pub(crate) answer: String,
+}
+
+/// Members that train on a pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LearningMembers {
-    /// The branches, in the order of [`Aspect::ALL`].
+    /// The branch experts, in the order of [`Aspect::ALL`].
     pub(crate) branches: [bool; 3],
-    /// The conclusion.
+    /// The conclusion model.
     pub(crate) conclusion: bool,
 }
 
 impl SequenceBuilder {
-    /// The writer for a configuration; an image takes `image_tokens` places.
+    /// Creates the builder of a configuration. An image has `image_tokens` tokens.
     pub(crate) fn new(
         config: &TrainConfig,
         tokenizer: TextTokenizer,
@@ -59,65 +84,67 @@ impl SequenceBuilder {
         let formats = formats
             .map(|format| {
                 let tokens = format.clone().led(&dialogue.lead).tokens(&tokenizer)?;
-                Ok((format, tokens))
+                Ok(MemberFormat { format, tokens })
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             branches: BranchPrompts::new(config.layout, Rubric::built_in()?, config.rubric)?
                 .inside(dialogue.clone()),
             merge: MergePrompts::new(config.layout)?.inside(dialogue.clone()),
-            lead: dialogue.lead.clone(),
+            template_prefix: dialogue.lead.clone(),
             tokenizer,
             formats,
             image_tokens,
         })
     }
 
-    /// The writer of texts that begin with these words, those of one member after the other.
-    pub(crate) fn leading(mut self, leads: &[String; 4]) -> Result<Self> {
-        let formats = self.formats.iter().zip(leads).enumerate();
-        let formats =
-            formats.map(|(i, ((format, _), lead))| Ok((format.clone(), self.led(i, lead)?)));
-        self.formats = formats.collect::<Result<_>>()?;
+    /// Sets the text that begins the completions of each member.
+    pub(crate) fn with_prefixes(mut self, prefixes: &[String; 4]) -> Result<Self> {
+        let tokens = prefixes.iter().enumerate();
+        let tokens = tokens.map(|(member, prefix)| self.format_tokens(member, prefix));
+        let tokens: Vec<Vec<TokenStep>> = tokens.collect::<Result<_>>()?;
+        for (format, tokens) in self.formats.iter_mut().zip(tokens) {
+            format.tokens = tokens;
+        }
         Ok(self)
     }
 
-    /// The sequences that teach a pair. Prompts that begin alike, image included, become branches
-    /// of one sequence. The conclusion reads and merges the evaluations of `read`.
+    /// Builds the sequences of a pair: one sequence if the prompts have a common prefix that includes the image. The
+    /// conclusion reads the evaluations of `merged`.
     pub(crate) fn evaluations(
         &self,
         pair: &PairExample,
-        read: &PairExample,
-        lessons: LearningMembers,
+        merged: &PairExample,
+        learning: LearningMembers,
     ) -> Result<Vec<Sequence>> {
-        let members = lessons.branches.into_iter().chain([lessons.conclusion]);
+        let members = learning.branches.into_iter().chain([learning.conclusion]);
         let members = members.enumerate().filter(|(_, learns)| *learns);
         let texts = members.map(|(member, _)| {
-            let prompt = self.prompt(member, pair, read)?;
-            let known = if member < 3 { pair } else { read };
-            let steps = &self.formats[member].1;
-            let text = self.filled(steps, &known.of_member(member))?;
-            Ok(PromptCompletion { prompt, text })
+            let prompt = self.prompt(member, pair, merged)?;
+            let source = if member < 3 { pair } else { merged };
+            let steps = &self.formats[member].tokens;
+            let completion = self.fill_format(steps, &source.member_ratings(member))?;
+            Ok(PromptCompletion { prompt, completion })
         });
         let texts: Vec<PromptCompletion> = texts.collect::<Result<_>>()?;
-        let sequence = |texts| branched(texts, pair.pixels.clone(), self.image_tokens);
-        if let Some(sequence) = sequence(&texts) {
+        let merge = |texts| merge_into_branches(texts, pair.pixels.clone(), self.image_tokens);
+        if let Some(sequence) = merge(&texts) {
             return Ok(vec![sequence]);
         }
-        Ok(texts.chunks(1).filter_map(sequence).collect())
+        Ok(texts.chunks(1).filter_map(merge).collect())
     }
 
-    /// Places that an image takes.
+    /// Returns the number of tokens of an image.
     pub(crate) fn image_tokens(&self) -> usize {
         self.image_tokens
     }
 
-    /// The prompt that a member reads about a pair. The conclusion reads the evaluations of `read`.
+    /// Builds a member's prompt about a pair. The conclusion reads the evaluations of `merged`.
     pub(crate) fn prompt(
         &self,
         member: usize,
         pair: &PairExample,
-        read: &PairExample,
+        merged: &PairExample,
     ) -> Result<Vec<Slot>> {
         let input = JudgeInput {
             image: pair.pixels.is_some(),
@@ -127,65 +154,62 @@ impl SequenceBuilder {
         let pieces = if let Some(aspect) = Aspect::ALL.get(member) {
             self.branches.pieces(*aspect, &input)?
         } else {
-            let written = [0, 1, 2].map(|i| self.written(i, &read.aspect(Aspect::ALL[i])));
-            self.merge.pieces(&input, &written)?
+            let evaluations = [0, 1, 2]
+                .map(|i| self.evaluation_pieces(i, &merged.aspect_ratings(Aspect::ALL[i])));
+            self.merge.pieces(&input, &evaluations)?
         };
         Ok(StagedPrompt::new(&pieces, &self.tokenizer)?
             .slots()
             .collect())
     }
 
-    /// The form of a member's text that begins with some words, in tokens.
-    pub(crate) fn led(&self, member: usize, lead: &str) -> Result<Vec<TokenStep>> {
+    /// Returns the format of a member's completion as tokens, with a prefix.
+    pub(crate) fn format_tokens(&self, member: usize, prefix: &str) -> Result<Vec<TokenStep>> {
         Ok(self.formats[member]
-            .0
+            .format
             .clone()
-            .led(lead)
-            .led(&self.lead)
+            .led(prefix)
+            .led(&self.template_prefix)
             .tokens(&self.tokenizer)?)
     }
 
-    /// What texts become tokens with.
+    /// Returns the tokenizer.
     pub(crate) fn tokenizer(&self) -> &TextTokenizer {
         &self.tokenizer
     }
 
-    /// One image with questions and short answers, each pair a branch of its own.
-    pub(crate) fn answers(
-        &self,
-        pixels: Option<Pixels>,
-        facts: &[(String, String)],
-    ) -> Result<Sequence> {
+    /// Builds a sequence of an image with questions and short answers, one branch per question.
+    pub(crate) fn answers(&self, example: &AnswerExample) -> Result<Sequence> {
         let input = JudgeInput {
-            image: pixels.is_some(),
+            image: true,
             question: "",
             responses: ["", ""],
         };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
-        let head: Vec<Piece> = match pieces.iter().position(|p| matches!(p, Piece::Image)) {
+        let prefix: Vec<Piece> = match pieces.iter().position(|p| matches!(p, Piece::Image)) {
             Some(at) => pieces[at.saturating_sub(1)..=at + 1].to_vec(),
             None => pieces[..1].to_vec(),
         };
-        let head = slots(&head, &self.tokenizer)?;
-        let mut sequence = Sequence::new(&head, pixels, self.image_tokens);
-        for (question, answer) in facts {
-            let asked = self
+        let prefix = slots(&prefix, &self.tokenizer)?;
+        let mut sequence = Sequence::new(&prefix, Some(example.pixels.clone()), self.image_tokens);
+        for QuestionWithAnswer { question, answer } in &example.questions {
+            let question = self
                 .tokenizer
                 .free(question)?
                 .into_iter()
                 .chain(self.tokenizer.fixed(ANSWER)?);
-            let answered = self.tokenizer.free(&free_text(answer))?;
+            let answer = self.tokenizer.free(&free_text(answer))?;
             sequence.branch(
-                asked
+                question
                     .map(|t| (t, 0.0))
-                    .chain(answered.into_iter().map(|t| (t, FACT_WEIGHT))),
+                    .chain(answer.into_iter().map(|t| (t, FACT_WEIGHT))),
             );
         }
         Ok(sequence)
     }
 
-    /// Factual ratings without a case, each a branch of its own: given what is claimed and what the
-    /// image shows, whether they agree, and the score.
+    /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and the finding are context;
+    /// the agreement and the score have a loss.
     pub(crate) fn comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
         let input = JudgeInput {
             image: false,
@@ -193,21 +217,22 @@ impl SequenceBuilder {
             responses: ["", ""],
         };
         let pieces = self.branches.pieces(Aspect::Expression, &input)?;
-        let head = slots(&pieces[..1], &self.tokenizer)?;
-        let mut sequence = Sequence::new(&head, None, self.image_tokens);
+        let prefix = slots(&pieces[..1], &self.tokenizer)?;
+        let mut sequence = Sequence::new(&prefix, None, self.image_tokens);
         let member = Aspect::ALL
             .iter()
             .position(|a| *a == Aspect::MedicalKnowledge);
         for rating in ratings {
-            let mut tokens = self.filled(&self.formats[member.unwrap_or_default()].1, &[rating])?;
-            // Claim and finding cannot be known without a case.
-            let given = free_text(&rating.analysis);
-            let given = given.rsplit_once(':').map_or("", |(given, _)| given);
-            let mut unknown = self.tokenizer.free(given)?.len() + 1;
+            let mut tokens =
+                self.fill_format(&self.formats[member.unwrap_or_default()].tokens, &[rating])?;
+            // The claim and the finding do not follow from anything without a case.
+            let analysis = free_text(&rating.analysis);
+            let context = analysis.rsplit_once(':').map_or("", |(context, _)| context);
+            let mut remaining = self.tokenizer.free(context)?.len() + 1;
             for (_, weight) in &mut tokens {
-                if *weight > 0.0 && unknown > 0 {
+                if *weight > 0.0 && remaining > 0 {
                     *weight = 0.0;
-                    unknown -= 1;
+                    remaining -= 1;
                 }
             }
             sequence.branch(tokens);
@@ -215,8 +240,8 @@ impl SequenceBuilder {
         Ok(sequence)
     }
 
-    /// The tokens of a member's text with what an error costs.
-    pub(crate) fn filled(
+    /// Returns the tokens of a completion with their loss weights.
+    pub(crate) fn fill_format(
         &self,
         steps: &[TokenStep],
         ratings: &[&RatingExample],
@@ -226,12 +251,12 @@ impl SequenceBuilder {
         let mut current = ratings.next();
         for step in steps {
             let Some(rating) = current else { break };
-            let (analysis, score) = weights(rating.criterion);
+            let weights = LossWeights::of_criterion(rating.criterion);
             match step {
                 TokenStep::Feed(fed) => tokens.extend(fed.iter().map(|t| (*t, 0.0))),
                 TokenStep::Free => {
                     let text = free_text(&rating.analysis);
-                    let unlearned = match found(&text).filter(|_| !rating.learned) {
+                    let untrained = match found(&text).filter(|_| !rating.trains_finding) {
                         Some(found) => {
                             let tokens = |end| self.tokenizer.free(&text[..end]).map(|t| t.len());
                             tokens(found.start)?..tokens(found.end)?
@@ -240,16 +265,16 @@ impl SequenceBuilder {
                     };
                     let text = self.tokenizer.free(&text)?;
                     let weight = |i| {
-                        if unlearned.contains(&i) {
+                        if untrained.contains(&i) {
                             0.0
                         } else {
-                            analysis
+                            weights.analysis
                         }
                     };
                     tokens.extend(text.into_iter().enumerate().map(|(i, t)| (t, weight(i))));
                 }
                 TokenStep::Score(scores) => {
-                    tokens.push((scores[usize::from(rating.score.min(5))], score));
+                    tokens.push((scores[usize::from(rating.score.min(5))], weights.score));
                     current = ratings.next();
                 }
             }
@@ -257,25 +282,40 @@ impl SequenceBuilder {
         Ok(tokens)
     }
 
-    fn written(&self, member: usize, ratings: &[&RatingExample]) -> Vec<Piece> {
+    fn evaluation_pieces(&self, member: usize, ratings: &[&RatingExample]) -> Vec<Piece> {
         let ratings: Vec<(String, u8)> = ratings
             .iter()
             .map(|r| (r.analysis.clone(), r.score))
             .collect();
-        self.formats[member].0.pieces(&ratings)
+        self.formats[member].format.pieces(&ratings)
     }
 
-    /// Whether a target counts in the accuracy: scores, and the only tokens of short answers.
-    pub(crate) fn is_counted(weight: f32) -> bool {
+    /// Returns true if a target with this weight counts for the accuracy: scores only.
+    pub(crate) fn counts_for_accuracy(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
 }
 
-/// What errors at the analysis and at the score of a criterion cost.
-fn weights(criterion: Option<Criterion>) -> (f32, f32) {
-    match criterion {
-        Some(Criterion::FactualAccuracy) => (FACT_WEIGHT, FACT_SCORE_WEIGHT),
-        _ => (ANALYSIS_WEIGHT, SCORE_WEIGHT),
+/// Loss weights of a rating.
+struct LossWeights {
+    /// Weight of an analysis token.
+    analysis: f32,
+    /// Weight of the score.
+    score: f32,
+}
+
+impl LossWeights {
+    fn of_criterion(criterion: Option<Criterion>) -> Self {
+        match criterion {
+            Some(Criterion::FactualAccuracy) => Self {
+                analysis: FACT_WEIGHT,
+                score: FACT_SCORE_WEIGHT,
+            },
+            _ => Self {
+                analysis: ANALYSIS_WEIGHT,
+                score: SCORE_WEIGHT,
+            },
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is taught is what is asked.
+//! Training sequences equal the sequences of judging.
 
 use std::path::Path;
 
@@ -13,19 +13,19 @@ use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sequence_builder::*;
 use crate::training::examples::{phantom_examples, train_tokenizer};
 
-/// The recipe of the embedded panel, and its texts' writer.
-fn scribe() -> (TrainConfig, SequenceBuilder) {
+/// Returns the recipe of the embedded panel and its sequence builder.
+fn builder() -> (TrainConfig, SequenceBuilder) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
     let config = TrainConfig::read(&path).unwrap();
-    let teacher = ExampleSampler::new(&config, None);
-    let trained = train_tokenizer::train(&config, teacher.texts(40)).unwrap();
-    let scribe = SequenceBuilder::new(
+    let sampler = ExampleSampler::new(&config, None);
+    let trained = train_tokenizer::train_tokenizer(&config, sampler.texts(40)).unwrap();
+    let builder = SequenceBuilder::new(
         &config,
         TextTokenizer::parse(trained.as_bytes()).unwrap(),
         5,
     )
     .unwrap();
-    (config, scribe)
+    (config, builder)
 }
 
 fn score(value: u8) -> Score {
@@ -34,18 +34,18 @@ fn score(value: u8) -> Score {
     Score::from_logits(logits)
 }
 
-/// The tokens of a task with its text filled in, image places as in a sequence.
-fn whole(task: &Task, scribe: &SequenceBuilder, ratings: &[&RatingExample]) -> Vec<u32> {
+/// Returns the tokens of a task with a completion, with image tokens as in a sequence.
+fn task_tokens(task: &Task, builder: &SequenceBuilder, ratings: &[&RatingExample]) -> Vec<u32> {
     let mut tokens = Vec::new();
     for slot in task.prompt.0.iter().flatten() {
         match slot {
             Slot::Token(token) => tokens.push(*token),
-            Slot::Image => tokens.extend(vec![0; scribe.image_tokens]),
+            Slot::Image => tokens.extend(vec![0; builder.image_tokens]),
         }
     }
     tokens.extend(
-        scribe
-            .filled(&task.format, ratings)
+        builder
+            .fill_format(&task.format, ratings)
             .unwrap()
             .into_iter()
             .map(|(t, _)| t),
@@ -53,8 +53,8 @@ fn whole(task: &Task, scribe: &SequenceBuilder, ratings: &[&RatingExample]) -> V
     tokens
 }
 
-/// The writer of a training that begins with a published checkpoint.
-fn begun() -> (TrainConfig, SequenceBuilder) {
+/// Returns the configuration and sequence builder of a training that starts from a published checkpoint.
+fn builder_from_checkpoint() -> (TrainConfig, SequenceBuilder) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let start = root.join("assets/golden/checkpoints/llava-mistral");
     let dir = tempfile::tempdir().unwrap();
@@ -64,36 +64,31 @@ fn begun() -> (TrainConfig, SequenceBuilder) {
          [[stages]]\nname = \"s\"\nkind = \"sft\"\nsteps = 1\nbatch = 1\nrate = 1e-3\n"
     );
     std::fs::write(&path, text).unwrap();
-    let (config, start) = TrainConfig::begin(&path, Downloads::default()).unwrap();
-    let scribe = SequenceBuilder::new(&config, start.unwrap().tokenizer, 5).unwrap();
-    (config, scribe)
+    let (config, start) = TrainConfig::load(&path, Downloads::default()).unwrap();
+    let builder = SequenceBuilder::new(&config, start.unwrap().tokenizer, 5).unwrap();
+    (config, builder)
 }
 
-/// What is taught is, token by token, what is asked and answered when a pair is judged.
 #[test]
-fn a_lesson_reads_as_the_judging_it_prepares_for() {
-    for (config, scribe) in [scribe(), begun()] {
+fn training_sequence_equals_judging_sequence() {
+    for (config, builder) in [builder(), builder_from_checkpoint()] {
         let none = [const { String::new() }; 4];
-        assert_a_lesson_reads_as_judging(&config, &scribe, &none);
-        let leads = ["", "[Good]", "", "[Good]"].map(str::to_owned);
-        let scribe = scribe.leading(&leads).unwrap();
-        assert_a_lesson_reads_as_judging(&config, &scribe, &leads);
+        assert_equals_judging(&config, &builder, &none);
+        let prefixes = ["", "[Good]", "", "[Good]"].map(str::to_owned);
+        let builder = builder.with_prefixes(&prefixes).unwrap();
+        assert_equals_judging(&config, &builder, &prefixes);
     }
 }
 
-fn assert_a_lesson_reads_as_judging(
-    config: &TrainConfig,
-    scribe: &SequenceBuilder,
-    leads: &[String; 4],
-) {
+fn assert_equals_judging(config: &TrainConfig, builder: &SequenceBuilder, prefixes: &[String; 4]) {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let pair = phantom_examples::pair(1, 2, &config.processor(), &mut rng).unwrap();
     let all = LearningMembers {
         branches: [true; 3],
         conclusion: true,
     };
-    let sequences = scribe.evaluations(&pair, &pair, all).unwrap();
-    assert_eq!(sequences.len(), 1, "the case is computed once for all four");
+    let sequences = builder.evaluations(&pair, &pair, all).unwrap();
+    assert_eq!(sequences.len(), 1, "one sequence for all members");
     let sequence = &sequences[0];
 
     let input = JudgeInput {
@@ -101,18 +96,18 @@ fn assert_a_lesson_reads_as_judging(
         question: &pair.question,
         responses: [&pair.responses[0].text, &pair.responses[1].text],
     };
-    let [branches @ .., lead] = leads;
+    let [branches @ .., conclusion_prefix] = prefixes;
     let judge = BranchJudge::new(
-        scribe.branches.clone(),
+        builder.branches.clone(),
         branches.each_ref().map(String::as_str),
-        &scribe.tokenizer,
+        &builder.tokenizer,
     )
     .unwrap();
-    let mut tasks = judge.tasks(&input, None, &scribe.tokenizer).unwrap();
+    let mut tasks = judge.tasks(&input, None, &builder.tokenizer).unwrap();
     let evaluations: Vec<BranchEvaluation> = Aspect::ALL
         .into_iter()
         .map(|aspect| {
-            let ratings = pair.aspect(aspect).into_iter().map(|r| Rating {
+            let ratings = pair.aspect_ratings(aspect).into_iter().map(|r| Rating {
                 analysis: r.analysis.clone(),
                 cut: false,
                 score: score(r.score),
@@ -121,46 +116,53 @@ fn assert_a_lesson_reads_as_judging(
         })
         .collect();
     let dialogue = config.dialogue.clone();
-    let conclusion =
-        ConclusionModel::inside(config.layout, dialogue, lead, &scribe.tokenizer).unwrap();
+    let conclusion = ConclusionModel::inside(
+        config.layout,
+        dialogue,
+        conclusion_prefix,
+        &builder.tokenizer,
+    )
+    .unwrap();
     tasks.push(
         conclusion
-            .task(&input, None, &evaluations, &scribe.tokenizer)
+            .task(&input, None, &evaluations, &builder.tokenizer)
             .unwrap(),
     );
     for (i, task) in tasks.iter().enumerate() {
-        let ratings = pair.of_member(i);
-        let taught: Vec<u32> = sequence
+        let ratings = pair.member_ratings(i);
+        let trained: Vec<u32> = sequence
             .tokens
             .iter()
             .zip(&sequence.branches)
             .filter(|(_, branch)| **branch == 0 || usize::from(**branch) == i + 1)
             .map(|(token, _)| *token)
             .collect();
-        assert_eq!(taught, whole(task, scribe, &ratings), "member {i}");
+        assert_eq!(trained, task_tokens(task, builder, &ratings), "member {i}");
     }
 }
 
-/// Of a doubted analysis the claim and the agreement are learned, not the finding between them.
+/// The claim, the agreement and the score have a loss, the wrong finding between them has none.
 #[test]
-fn a_doubted_finding_is_read_alone() {
-    let (_, scribe) = scribe();
+fn wrong_finding_has_no_loss() {
+    let (_, builder) = builder();
     let rating = RatingExample {
         criterion: Some(Criterion::FactualAccuracy),
         analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
         score: 1,
-        learned: false,
+        trains_finding: false,
     };
-    let tokens = scribe.filled(&scribe.formats[1].1, &[&rating]).unwrap();
-    let learned = |wanted: bool| {
+    let tokens = builder
+        .fill_format(&builder.formats[1].tokens, &[&rating])
+        .unwrap();
+    let text_of_tokens = |has_loss: bool| {
         let tokens = tokens
             .iter()
-            .filter(|(_, weight)| (*weight > 0.0) == wanted);
+            .filter(|(_, weight)| (*weight > 0.0) == has_loss);
         let tokens: Vec<u32> = tokens.map(|(token, _)| *token).collect();
-        scribe.tokenizer.decode(&tokens).unwrap()
+        builder.tokenizer.decode(&tokens).unwrap()
     };
-    let text = learned(true);
+    let text = text_of_tokens(true);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(text, "claims left side; the image shows: they differ. 1");
-    assert!(learned(false).contains("right side"));
+    assert!(text_of_tokens(false).contains("right side"));
 }

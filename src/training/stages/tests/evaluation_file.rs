@@ -1,45 +1,48 @@
-//! A training that learns from a file.
+//! Trainings on a file of evaluations.
 
 use std::path::Path;
 
 use acem3_experts::prompt::Layout;
 
-use super::{config, prepared, run, supervised, tokenizer};
+use super::{config, prepare, run, run_to_end, supervised, tokenizer};
 use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec};
 use crate::support::terminal::interrupt::Interrupt;
-use crate::training::preferences::data::{Negative, PreferenceFolderConfig, evaluations};
-use crate::training::{EvaluationConfig, FileSequenceBuilder, RewardTokenRole};
+use crate::training::preferences::file_sequences::CompletionPrefix;
+use crate::training::preferences::{
+    PreferenceFolderConfig, read_evaluations, write_phantom_preferences,
+};
+use crate::training::{EvaluationConfig, FileSequenceBuilder, Negative, RewardTokenRole};
 
-/// A file of evaluations.
-pub(super) fn plan(dir: &Path) -> PreferenceFolderConfig {
-    let plan = PreferenceFolderConfig {
-        out: dir.join("given"),
-        n: 2,
+/// Writes a file of evaluations.
+pub(super) fn write_evaluations(dir: &Path) -> std::path::PathBuf {
+    let config = PreferenceFolderConfig {
+        out: dir.join("evaluations"),
+        cases: 2,
         seed: 3,
-        ways: Negative::ALL.to_vec(),
+        negatives: Negative::ALL.to_vec(),
         layout: Layout::CaseFirst,
         reward_tokens: false,
     };
-    crate::training::preferences::data::drawn(&plan, &Interrupt::default()).unwrap();
-    plan
+    write_phantom_preferences(&config, &Interrupt::default()).unwrap();
+    config.out.join("preferences.jsonl")
 }
 
-/// Evaluations of a file are learned: at the end the one that validates is likelier than before.
+/// The validation loss falls.
 #[test]
-fn evaluations_of_a_file_are_learned_as_they_stand() {
+fn evaluations_of_file_are_learned() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(dir.path());
+    let file = write_evaluations(dir.path());
     let out = dir.path().join("run");
     let mut config = supervised(3e-3, &out);
     let stage = &mut config.stages[0];
     (stage.steps, stage.validate_every) = (6, Some(1));
     stage.evaluations = Some(EvaluationConfig {
-        file: plan.out.join("preferences.jsonl"),
+        file,
         curriculum: false,
-        store: None,
+        cache_dtype: None,
     });
-    prepared(&config, &out);
-    assert!(run(&config, &out, &Interrupt::default()).unwrap());
+    prepare(&config, &out);
+    run_to_end(&config, &out);
     let metrics = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
     let losses: Vec<f64> = metrics
         .lines()
@@ -48,21 +51,21 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
         .collect();
     assert!(losses.len() > 3, "{metrics}");
     assert!(losses.last() < losses.first(), "{losses:?}");
-    // The panel begins its texts as those that it learned from did.
+    // The panel begins its completions as in the training data.
     let leads = |run: &Path| {
         let spec = std::fs::read_to_string(run.join("panel").join(PANEL_FILE)).unwrap();
         PanelSpec::parse(&spec).unwrap().leads()
     };
     assert_eq!(leads(&out), [""; 4]);
-    config.stages[0].rewarded = true;
+    config.stages[0].has_reward_token = true;
     let rewarded = dir.path().join("rewarded");
-    prepared(&config, &rewarded);
-    assert!(run(&config, &rewarded, &Interrupt::default()).unwrap());
+    prepare(&config, &rewarded);
+    run_to_end(&config, &rewarded);
     assert_eq!(leads(&rewarded), ["[Good]"; 4]);
-    // Without a quality there is no order to come in.
+    // A curriculum requires qualities.
     config.stages[0].evaluations.as_mut().unwrap().curriculum = true;
     let other = dir.path().join("other");
-    prepared(&config, &other);
+    prepare(&config, &other);
     let error = run(&config, &other, &Interrupt::default()).unwrap_err();
     assert!(
         format!("{error:#}").contains("has no `quality`"),
@@ -70,32 +73,39 @@ fn evaluations_of_a_file_are_learned_as_they_stand() {
     );
 }
 
-/// A reward token is put before a text that does not bring it, and costs nothing.
+/// A missing reward token is added to the text, without a loss.
 #[test]
-fn a_reward_token_is_given_before_what_is_learned() {
+fn reward_token_is_context_of_evaluation() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(dir.path());
-    let (all, _) = evaluations(&plan.out.join("preferences.jsonl")).unwrap();
+    let evaluations = read_evaluations(&write_evaluations(dir.path())).unwrap();
+    let evaluation = &evaluations.items[0];
     let config = config();
-    let writer = FileSequenceBuilder {
+    let builder = FileSequenceBuilder {
         tokenizer: &tokenizer(),
         processor: &config.processor(),
         image_tokens: config.model.image_tokens(),
         reward: RewardTokenRole::Absent,
     };
-    let bare = writer.evaluation(&all[0], ["", ""]).unwrap();
-    let led = writer.evaluation(&all[0], ["", "[Good]"]).unwrap();
-    assert_eq!(led.len(), bare.len() + 1);
-    assert_eq!(led.targets.len(), bare.targets.len());
-    let mut own = all[0].clone();
+    let prefix = |template, reward_token| CompletionPrefix {
+        template,
+        reward_token,
+    };
+    let plain = builder.evaluation(evaluation, prefix("", "")).unwrap();
+    let rewarded = prefix("", "[Good]");
+    let added = builder.evaluation(evaluation, rewarded).unwrap();
+    assert_eq!(added.len(), plain.len() + 1);
+    assert_eq!(added.targets.len(), plain.targets.len());
+    let mut own = evaluation.clone();
     own.text.insert_str(0, "[Good]");
-    let own = writer.evaluation(&own, ["", "[Good]"]).unwrap();
-    assert_eq!(own.tokens, led.tokens);
-    let mut answered = all[0].clone();
-    answered.text.insert_str(0, "Well, ");
-    let answered = writer.evaluation(&answered, ["Well, ", "[Good]"]).unwrap();
-    let text = tokenizer()
-        .fixed(&format!("Well, [Good]{}", all[0].text))
+    let own = builder.evaluation(&own, rewarded).unwrap();
+    assert_eq!(own.tokens, added.tokens);
+    let mut templated = evaluation.clone();
+    templated.text.insert_str(0, "Well, ");
+    let templated = builder
+        .evaluation(&templated, prefix("Well, ", "[Good]"))
         .unwrap();
-    assert!(answered.tokens.ends_with(&text));
+    let text = tokenizer()
+        .fixed(&format!("Well, [Good]{}", evaluation.text))
+        .unwrap();
+    assert!(templated.tokens.ends_with(&text));
 }

@@ -1,16 +1,15 @@
-//! A training that computes its frozen part once is the one that computes it in every step.
+//! Trainings with a frozen-activation cache have the same losses as without.
 
 use std::path::Path;
 
-use super::{config, prepared, run, supervised};
-use crate::support::terminal::interrupt::Interrupt;
-use crate::training::stages::tests::evaluation_file::plan;
+use super::evaluation_file::write_evaluations;
+use super::{config, prepare, run_to_end, supervised};
 use crate::training::{ActivationDtype, EvaluationConfig, TrainConfig};
 
-/// The losses of a stage, step by step, with those of the validations.
+/// Trains and returns the losses of a stage, including those of validations.
 fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
-    prepared(config, out);
-    assert!(run(config, out, &Interrupt::default()).unwrap());
+    prepare(config, out);
+    run_to_end(config, out);
     let metrics = std::fs::read_to_string(out.join(format!("{stage}.metrics.jsonl"))).unwrap();
     let lines = metrics.lines().map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -20,24 +19,25 @@ fn losses(config: &TrainConfig, out: &Path, stage: &str) -> Vec<f64> {
     lines.collect()
 }
 
-fn assert_close(kept: &[f64], computed: &[f64]) {
-    assert_eq!(kept.len(), computed.len());
-    assert!(kept.len() >= 20, "{kept:?}");
-    for (a, b) in kept.iter().zip(computed) {
-        assert!((a - b).abs() < 1e-4, "{kept:?}\n{computed:?}");
+fn assert_close(cached: &[f64], computed: &[f64]) {
+    assert_eq!(cached.len(), computed.len());
+    assert!(cached.len() >= 20, "{cached:?}");
+    for (a, b) in cached.iter().zip(computed) {
+        assert!((a - b).abs() < 1e-4, "{cached:?}\n{computed:?}");
     }
-    let moved = kept.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 1e-3);
-    assert!(moved, "nothing was learned: {kept:?}");
+    let mut steps = cached.windows(2);
+    let changes = steps.any(|pair| (pair[0] - pair[1]).abs() > 1e-3);
+    assert!(changes, "the loss does not change: {cached:?}");
 }
 
 #[test]
-fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
+fn preference_losses_do_not_depend_on_cache() {
     let dir = tempfile::tempdir().unwrap();
-    let mut kept = config();
-    let stage = &mut kept.stages[1];
+    let mut cached = config();
+    let stage = &mut cached.stages[1];
     (stage.steps, stage.validate_every) = (10, Some(1));
-    let mut computed = kept.clone();
-    // The same weights by names that leave the tower's name open, behind which something might lie that is trained.
+    let mut computed = cached.clone();
+    // The same frozen weights, but their names do not cover the whole tower, so nothing is cached.
     computed.stages[1].frozen_layers = None;
     computed.stages[1].frozen = [
         "model.vision_tower.vision_model.",
@@ -47,33 +47,35 @@ fn preferences_are_learned_alike_from_what_is_kept_in_f32() {
     ]
     .map(str::to_owned)
     .to_vec();
-    let layers = kept.model.decoder.num_hidden_layers;
-    assert_eq!(kept.stages[1].cut(layers).depth(), 1);
-    assert_eq!(computed.stages[1].cut(layers).depth(), 0);
+    let layers = cached.model.decoder.num_hidden_layers;
+    let cached_layers =
+        |config: &TrainConfig| config.stages[1].frozen_part(layers).decoder_layers();
+    assert_eq!(cached_layers(&cached), 1);
+    assert_eq!(cached_layers(&computed), 0);
     let stage = "prefer.medical_knowledge";
     assert_close(
-        &losses(&kept, &dir.path().join("kept"), stage),
+        &losses(&cached, &dir.path().join("cached"), stage),
         &losses(&computed, &dir.path().join("computed"), stage),
     );
 }
 
 #[test]
-fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
+fn evaluation_losses_do_not_depend_on_cache() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(dir.path());
-    let trained = |store: Option<ActivationDtype>, frozen: &[&str], name: &str| {
+    let file = write_evaluations(dir.path());
+    let train = |cache_dtype: Option<ActivationDtype>, frozen: &[&str], name: &str| {
         let out = dir.path().join(name);
         let mut config = supervised(3e-3, &out);
         let stage = &mut config.stages[0];
         (stage.steps, stage.validate_every) = (10, Some(1));
         stage.frozen = frozen.iter().map(|name| (*name).to_owned()).collect();
         stage.evaluations = Some(EvaluationConfig {
-            file: plan.out.join("preferences.jsonl"),
+            file: file.clone(),
             curriculum: false,
-            store,
+            cache_dtype,
         });
         let losses = losses(&config, &out, "sft");
-        assert!(!out.join("sft.rows").exists(), "what was kept is removed");
+        assert!(!out.join("sft.rows").exists(), "the cache is removed");
         losses
     };
     let tower = ["model.vision_tower."];
@@ -84,7 +86,11 @@ fn evaluations_are_learned_alike_from_what_is_kept_in_f32() {
         "model.layers.0.",
     ];
     for (frozen, name) in [(&tower[..], "features"), (&trunk, "trunk")] {
-        let kept = trained(Some(ActivationDtype::F32), frozen, &format!("{name}-kept"));
-        assert_close(&kept, &trained(None, frozen, name));
+        let cached = train(
+            Some(ActivationDtype::F32),
+            frozen,
+            &format!("{name}-cached"),
+        );
+        assert_close(&cached, &train(None, frozen, name));
     }
 }

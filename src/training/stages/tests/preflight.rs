@@ -1,70 +1,74 @@
-//! What is wrong with a later stage is told before the first one begins.
+//! Problems of later stages are reported before the first stage starts.
 
 use std::path::Path;
 
-use super::{config, prepared, run};
-use crate::support::files::folder::list;
+use super::{config, prepare, run};
+use crate::support::files::folder::list_names;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::{EvaluationConfig, TrainConfig};
 
-/// What a training says that is refused before it has learned anything.
-fn refusal(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
+/// Returns the error of a training after a change, and checks that no stage has run.
+fn preflight_error(change: impl FnOnce(&mut TrainConfig, &Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config();
     change(&mut config, dir.path());
     let out = dir.path().join("run");
-    prepared(&config, &out);
+    prepare(&config, &out);
     let error = run(&config, &out, &Interrupt::default()).unwrap_err();
-    let learned = list(&out).unwrap();
+    let files = list_names(&out).unwrap();
     assert!(
-        learned.iter().all(|name| !name.ends_with(".safetensors")),
-        "{learned:?}"
+        files.iter().all(|name| !name.ends_with(".safetensors")),
+        "{files:?}"
     );
     let error = format!("{error:#}");
     assert!(error.contains("hint: "), "{error}");
     error
 }
 
-/// The second stage learns from a file of one line, twice.
-fn learning_from(line: &str, curriculum: bool) -> String {
-    refusal(|config, dir| {
+/// Returns the error of a second stage that trains on a file with one line, twice.
+fn error_of_line(line: &str, curriculum: bool) -> String {
+    preflight_error(|config, dir| {
         let file = dir.join("evaluations.jsonl");
         std::fs::write(&file, format!("{line}\n{line}\n")).unwrap();
         let mut stage = config.stages[0].clone();
-        "given".clone_into(&mut stage.name);
+        "evaluations".clone_into(&mut stage.name);
         stage.evaluations = Some(EvaluationConfig {
             file,
             curriculum,
-            store: None,
+            cache_dtype: None,
         });
         config.stages[1] = stage;
     })
 }
 
 #[test]
-fn weights_that_a_later_stage_cannot_train_are_told_at_once() {
-    let all = refusal(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
-    assert!(all.contains("stage prefer: everything is frozen"), "{all}");
-    let nothing = refusal(|config, _| config.stages[1].frozen = vec!["model.lawyers.".to_owned()]);
+fn frozen_names_are_checked_before_training() {
+    let all = preflight_error(|config, _| config.stages[1].frozen = vec!["model.".to_owned()]);
     assert!(
-        nothing.contains("stage prefer: frozen names \"model.lawyers.\""),
+        all.contains("stage prefer: all weights are frozen"),
+        "{all}"
+    );
+    let nothing =
+        preflight_error(|config, _| config.stages[1].frozen = vec!["model.lawyers.".to_owned()]);
+    assert!(
+        nothing.contains("stage prefer: frozen: no weight name begins with \"model.lawyers.\""),
         "{nothing}"
     );
 }
 
 #[test]
-fn files_that_a_later_stage_cannot_learn_from_are_told_at_once() {
-    let blind = learning_from(
+fn files_are_checked_before_training() {
+    let missing = error_of_line(
         r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
         false,
     );
     assert!(
-        blind.contains("evaluations.jsonl, line 1: there is no image"),
-        "{blind}"
+        missing.contains("evaluations.jsonl, line 1: missing image"),
+        "{missing}"
     );
-    let unrated = learning_from(r#"{"prompt": "A", "completion": "B"}"#, true);
+    let unrated = error_of_line(r#"{"prompt": "A", "completion": "B"}"#, true);
     assert!(unrated.contains("line 1 has no `quality`"), "{unrated}");
-    let bare = refusal(|config, dir| {
+    let plain = preflight_error(|config, dir| {
         let file = dir.join("pairs.jsonl");
         let pair = r#"{"prompt": "A", "chosen": "B", "rejected": "C"}"#;
         std::fs::write(&file, format!("{pair}\n{pair}\n")).unwrap();
@@ -72,8 +76,8 @@ fn files_that_a_later_stage_cannot_learn_from_are_told_at_once() {
         (preferences.cases, preferences.file) = (0, Some(file));
     });
     assert!(
-        bare.contains("a continuation does not begin with [Good]"),
-        "{bare}"
+        plain.contains("a completion does not begin with [Good]"),
+        "{plain}"
     );
-    assert!(bare.contains("pairs.jsonl, line "), "{bare}");
+    assert!(plain.contains("pairs.jsonl, line "), "{plain}");
 }

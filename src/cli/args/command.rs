@@ -1,0 +1,42 @@
+//! The commands.
+
+use clap::Subcommand;
+
+use super::analysis::{AgreeArgs, AuditArgs, CalibrateArgs, MetricsArgs, RankArgs, ReportArgs};
+use super::completions::CompletionsArgs;
+use super::data::DataArgs;
+use super::judge::JudgeArgs;
+use super::man::ManArgs;
+use super::panel::PanelArgs;
+use super::training::{EncodersArgs, TrainArgs};
+
+/// A command with its arguments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge every pair of responses of a folder, a JSONL file or a data set
+    Judge(Box<JudgeArgs>),
+    /// Measure agreement between a judge and human labels, and among raters
+    Agree(Box<AgreeArgs>),
+    /// Audit a judge: position and verbosity bias, prompt injection, image sensitivity and more
+    Audit(Box<AuditArgs>),
+    /// Rank the models of a run, with intervals and pairwise significance tests
+    Rank(RankArgs),
+    /// Write a report of a run: statistics with intervals, and a browser of all cases
+    Report(Box<ReportArgs>),
+    /// Calibrate the scores of a judge to the label scale
+    Calibrate(Box<CalibrateArgs>),
+    /// Compare answers with references: exact match, F1, BLEU, ROUGE and others
+    Metrics(MetricsArgs),
+    /// Generate, check and rate data
+    Data(DataArgs),
+    /// Train and evaluate panels
+    Train(TrainArgs),
+    /// Compare vision encoders with the same training budget
+    Encoders(EncodersArgs),
+    /// Inspect panels
+    Panel(PanelArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write the man pages, one per command
+    Man(ManArgs),
+}

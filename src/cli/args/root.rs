@@ -1,0 +1,52 @@
+//! The command line as a whole.
+
+use clap::Parser;
+
+use super::command::Command;
+use crate::support::terminal::verbosity::Verbosity;
+
+const EXAMPLES: &str = "\
+Examples:
+  acem3 judge assets/demo --out demo        Judge the demo cases and print a table
+  acem3 agree demo                          Compare the verdicts with the labels of the demo
+  acem3 report demo --out demo.html         Write a page with all results and all cases
+  acem3 data phantoms --out toy --count 20  Generate cases with known verdicts
+  acem3 data check my-cases.jsonl           List the problems of your own cases
+  acem3 metrics assets/demo                 Compare answers with references, word by word
+
+Exit codes:
+  0    success
+  1    a check failed
+  2    invalid usage or input
+  3    more unscored records than allowed, or no verdict at all
+  4    the run failed (completed verdicts are saved; run the same command to resume)
+  130  interrupted (run the same command to resume)";
+
+/// Version, commit and enabled features, from `src/build.rs`. It enters no record.
+const VERSION: &str = env!("ACEM3_VERSION");
+
+/// The command line of `acem3`.
+#[derive(Debug, Parser)]
+#[command(name = "acem3", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
+#[command(about = "Judge the answers of medical models to questions about images")]
+#[command(propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// The command to run.
+    #[command(subcommand)]
+    pub command: Command,
+    /// The amount of messages.
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

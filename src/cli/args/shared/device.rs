@@ -1,0 +1,24 @@
+//! The device that a panel runs on.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
+
+/// Arguments that select a device and the element type of weights on it.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct DeviceArgs {
+    /// Compute on this device: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceChoice,
+    /// Store weight matrices in this element type; f16 and bf16 halve the memory and change verdicts
+    #[arg(long, value_enum, default_value_t = DtypeChoice::F32, env = "ACEM3_DTYPE")]
+    pub dtype: DtypeChoice,
+}
+
+impl DeviceArgs {
+    /// Opens the device.
+    pub fn open(self) -> Result<Placement> {
+        Placement::open(self.device, self.dtype)
+    }
+}

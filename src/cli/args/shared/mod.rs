@@ -1,0 +1,18 @@
+//! Arguments that several commands share.
+
+mod bootstrap;
+mod device;
+mod dicom;
+mod judge_panel;
+mod labels;
+mod output_format;
+mod source;
+pub(super) mod value_parsers;
+
+pub use bootstrap::BootstrapArgs;
+pub use device::DeviceArgs;
+pub use dicom::DicomArgs;
+pub use judge_panel::JudgePanelArgs;
+pub use labels::{LabelArgs, LabelScale};
+pub use output_format::{OutputFormat, TableFormat};
+pub use source::SourceArgs;

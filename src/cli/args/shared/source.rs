@@ -1,0 +1,129 @@
+//! The source of cases.
+
+use std::path::PathBuf;
+
+use acem3_vision::Window;
+use clap::builder::FalseyValueParser;
+use clap::{Args, ValueEnum as _};
+
+use super::dicom::DicomArgs;
+use crate::data::cases::{Lang, SourceOptions, SourceSpec};
+
+/// Arguments that name a source of cases.
+#[derive(Args, Clone, Debug)]
+pub struct SourceArgs {
+    /// Cases: a folder, a JSONL file, or a data set as released (VQA-RAD, SLAKE, Path-VQA)
+    pub path: PathBuf,
+    /// Add the answers of a model: a JSONL file with `question_id`, `text` and `model_id` on each line, or a folder of
+    /// such files (repeatable)
+    #[arg(long, value_name = "FILE", env = "ACEM3_ANSWERS")]
+    pub answers: Vec<PathBuf>,
+    /// Read this split of a folder with several (train, validate, ...)
+    #[arg(long, value_name = "NAME", env = "ACEM3_SPLIT")]
+    pub split: Option<String>,
+    /// Read the questions in this language of a data set with several [default: en]
+    #[arg(long, value_enum, env = "ACEM3_LANG")]
+    pub lang: Option<Lang>,
+    /// Judge the reference answer too, as a model named `reference`
+    #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
+    pub with_reference: bool,
+    /// Display settings of DICOM images.
+    #[command(flatten)]
+    pub dicom: DicomArgs,
+}
+
+impl SourceArgs {
+    /// Returns how to open the path. A case with fewer than `min_responses` is a problem.
+    pub fn options(&self, min_responses: usize) -> SourceOptions {
+        SourceOptions {
+            answers: self.answers.clone(),
+            lang: self.lang.unwrap_or_default(),
+            split: self.split.clone(),
+            with_reference: self.with_reference,
+            min_responses,
+        }
+    }
+
+    /// Returns the source with its options. A case with fewer than `min_responses` is a problem.
+    pub fn spec(&self, min_responses: usize) -> SourceSpec {
+        SourceSpec {
+            path: self.path.clone(),
+            options: self.options(min_responses),
+            view: self.dicom.view(),
+        }
+    }
+
+    /// Returns the source arguments as shell words, for another command.
+    pub fn to_shell_words(&self) -> String {
+        let mut words = vec![shell_quote(&self.path.to_string_lossy())];
+        let mut flag =
+            |name: &str, value: &str| words.push(format!("{name} {}", shell_quote(value)));
+        for path in &self.answers {
+            flag("--answers", &path.to_string_lossy());
+        }
+        if let Some(split) = &self.split {
+            flag("--split", split);
+        }
+        if let Some(lang) = self.lang.and_then(|lang| lang.to_possible_value()) {
+            flag("--lang", lang.get_name());
+        }
+        if self.dicom.window != Window::File {
+            flag("--window", &self.dicom.window.to_string());
+        }
+        if let Some(frame) = self.dicom.frame {
+            flag("--frame", &frame.to_string());
+        }
+        if self.with_reference {
+            words.push("--with-reference".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// Quotes a word for a shell.
+fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::cli::args::{Cli, Command};
+
+    #[test]
+    fn shell_words_repeat_the_source() {
+        let shell_words = |line: &[&str]| {
+            let words = [&["acem3", "judge"], line, &["--out", "o"]].concat();
+            let Command::Judge(args) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("another command");
+            };
+            args.source.to_shell_words()
+        };
+        assert_eq!(shell_words(&["cases"]), "cases");
+        let line = [
+            "it's mine",
+            "--answers",
+            "a.jsonl",
+            "--answers",
+            "my b.jsonl",
+            "--split",
+            "test",
+            "--lang",
+            "zh",
+            "--window",
+            "-600,1500",
+            "--frame",
+            "2",
+            "--with-reference",
+        ];
+        let again = "'it'\\''s mine' --answers a.jsonl --answers 'my b.jsonl' --split test --lang zh \
+                     --window -600,1500 --frame 2 --with-reference";
+        assert_eq!(shell_words(&line), again);
+    }
+}

@@ -1,0 +1,131 @@
+//! Arguments of `acem3 train`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::introspect::IntrospectArgs;
+use crate::checkpoints::hub::HubFlags;
+use crate::cli::args::shared::value_parsers::at_least_one;
+use crate::cli::args::shared::{DeviceArgs, OutputFormat};
+use crate::support::device::DeviceChoice;
+use crate::training::ablation::AblationStudy;
+
+/// Arguments of `acem3 train`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArgs {
+    /// The command to run.
+    #[command(subcommand)]
+    pub command: TrainCommand,
+}
+
+/// The commands of `acem3 train`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum TrainCommand {
+    /// Train a panel from a configuration file, or resume an interrupted training
+    Run(TrainRunArgs),
+    /// Evaluate a panel on phantoms and on held-out splits of public data sets
+    ///
+    /// Proportions have 95 % bootstrap intervals, clustered by image. With fewer than ten images, or if all values are
+    /// equal, they have Wilson intervals over the images.
+    Eval(TrainEvalArgs),
+    /// Run an ablation: repeat the training with one setting changed, over several seeds
+    ///
+    /// Every variant is trained and evaluated once per seed, on phantoms and, with --data, on held-out splits of public
+    /// data sets. Finished trainings are not repeated. If the configuration has `start`, only the stages under study
+    /// are trained. Writes the table as Markdown, JSON and SVG.
+    Ablate(TrainAblateArgs),
+    /// Improve the training data from misjudged cases and retrain, for several rounds (knowledge introspection)
+    ///
+    /// Each round trains the panel, judges the cases, requests better evaluations of the misjudged ones, and adds those
+    /// that agree with the labels to the data of the next round. Cases without such an evaluation are listed in
+    /// `unresolved.jsonl`. Writes the rounds as Markdown, JSON and SVG; the last panel is in `training/panel` of the
+    /// last round.
+    Introspect(IntrospectArgs),
+}
+
+/// Arguments of `acem3 train run`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainRunArgs {
+    /// Training configuration: model, tokenizer and stages (TOML)
+    pub config: PathBuf,
+    /// Write checkpoints, metrics and the panel (in `panel`) to folder DIR
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// Train on the public data sets in DIR too (`slake`, `vqa_rad`, `path_vqa`, `answers`) [default: phantoms only]
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+    /// Compute on this device: auto, cpu, cuda or cuda:N; a resumed training may use another device
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceChoice,
+    /// The use of the hub, for a configuration that starts from a checkpoint there.
+    #[command(flatten)]
+    pub hub: HubFlags,
+}
+
+/// Arguments of `acem3 train eval`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainEvalArgs {
+    /// Evaluate PANEL: a folder, or `owner/name[@revision]` on the hub [default: the embedded panel]
+    #[arg(long, value_name = "PANEL", env = "ACEM3_PANEL")]
+    pub panel: Option<String>,
+    /// Evaluate on N phantom cases; 0 for none, with --data
+    #[arg(long, value_name = "N", default_value_t = 500, env = "ACEM3_PHANTOMS")]
+    pub phantoms: u64,
+    /// Seed phantoms and wrong answers with SEED
+    #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]
+    pub seed: u64,
+    /// Evaluate on the public data sets in DIR too [default: phantoms only]
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+    /// Use only the first N cases of each data set
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = at_least_one)]
+    pub limit: Option<usize>,
+    /// The device.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The use of the hub.
+    #[command(flatten)]
+    pub hub: HubFlags,
+    /// Print the tables in this format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
+}
+
+/// Arguments of `acem3 train ablate`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainAblateArgs {
+    /// Training configuration (TOML); at least one of its stages must train on preferences
+    pub config: PathBuf,
+    /// Compare the variants of this study
+    #[arg(long, value_enum, default_value = "ablation", env = "ACEM3_STUDY")]
+    pub study: AblationStudy,
+    /// Write the trainings and the table to folder DIR
+    #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
+    pub out: PathBuf,
+    /// Train each variant with N seeds, starting with the seed of the configuration
+    #[arg(long, value_name = "N", default_value_t = 3, env = "ACEM3_SEEDS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
+    /// Evaluate on N phantom cases
+    #[arg(long, value_name = "N", default_value_t = 200, env = "ACEM3_PHANTOMS")]
+    pub phantoms: u64,
+    /// Seed the evaluation cases with SEED; must differ from the seeds of the training data
+    #[arg(long, default_value_t = 2027, env = "ACEM3_SEED")]
+    pub seed: u64,
+    /// Train and evaluate on the public data sets in DIR too [default: phantoms only]
+    #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
+    pub data: Option<PathBuf>,
+    /// Evaluate on N questions of each data set
+    #[arg(long, value_name = "N", env = "ACEM3_LIMIT")]
+    pub limit: Option<usize>,
+    /// Compute on this device: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", env = "ACEM3_DEVICE")]
+    pub device: DeviceChoice,
+    /// The use of the hub, for a configuration that starts from a checkpoint there.
+    #[command(flatten)]
+    pub hub: HubFlags,
+    /// Print the table in this format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
+    pub format: OutputFormat,
+}

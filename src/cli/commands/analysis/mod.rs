@@ -1,0 +1,9 @@
+//! Commands that analyse verdicts and answers.
+
+pub(super) mod agree;
+pub(super) mod audit;
+pub(super) mod calibrate;
+pub(super) mod metrics;
+pub(super) mod rank;
+pub(super) mod report;
+mod verdict_input;

@@ -1,0 +1,83 @@
+//! Reads the verdicts and labels that commands analyse.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::analysis::agreement::{LabelledUnits, join_labels};
+use crate::analysis::verdicts;
+use crate::analysis::verdicts::{ScoreKind, Verdicts};
+use crate::cli::args::{BootstrapArgs, LabelArgs};
+use crate::data::labels;
+use crate::data::labels::LabelOptions;
+use crate::support::terminal::progress::say;
+use crate::support::terminal::verbosity::Verbosity;
+
+/// Reads the verdicts of a run, with the clusters that the flags ask for.
+pub(super) fn read_verdicts(
+    path: &Path,
+    scores: ScoreKind,
+    args: &BootstrapArgs,
+) -> Result<Verdicts> {
+    let mut verdicts = verdicts::read(path, scores)?;
+    if verdicts.torn {
+        say(&format!(
+            "{}: the last record is incomplete and is ignored (a run is writing it, or was interrupted)\n\
+             hint: run the same `acem3 judge` again to complete it",
+            verdicts.path.display()
+        ));
+    }
+    if let Some(field) = &args.cluster_by {
+        verdicts.cluster_by(field)?;
+    }
+    Ok(verdicts)
+}
+
+/// Joins labels to verdicts: the labels of the file, or those of the records without one.
+pub(super) fn read_labels(
+    verdicts: &Verdicts,
+    args: &LabelArgs,
+    verbosity: Verbosity,
+) -> Result<LabelledUnits> {
+    let warn = |text: String| {
+        if !verbosity.quiet {
+            say(&text);
+        }
+    };
+    let Some(path) = &args.path else {
+        if verdicts.labels.is_empty() {
+            bail!(
+                "{}: the records have no labels\nhint: pass a label file with --labels FILE; \
+                 `acem3 agree --help` shows its formats",
+                verdicts.path.display()
+            );
+        }
+        return join_labels(verdicts, &verdicts.labels, &verdicts.path);
+    };
+    let options = LabelOptions {
+        raters: args.rater_columns.clone(),
+        scale: args.scale.map(|scale| scale.0),
+    };
+    let file = labels::read(path, &options)?;
+    if !file.unused.is_empty() {
+        let names: Vec<&str> = file.unused.iter().map(String::as_str).collect();
+        warn(format!(
+            "{}: ignored columns: {}",
+            path.display(),
+            names.join(", ")
+        ));
+    }
+    if let Some(out_of_range) = file.beyond() {
+        warn(format!("{}: {out_of_range}", path.display()));
+    }
+    let units = join_labels(verdicts, &file.entries, path)?;
+    if let Some(first) = &units.first_unmatched {
+        warn(format!(
+            "{}: {} of {} labels match no case in the records ({first})",
+            path.display(),
+            units.unmatched,
+            units.unmatched + units.joined
+        ));
+    }
+    Ok(units)
+}

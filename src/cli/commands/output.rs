@@ -1,0 +1,32 @@
+//! Writes results to stdout.
+
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+
+use crate::cli::args::TableFormat;
+use crate::support::tables::{TableSection, TableStyle, render};
+use crate::support::terminal::exit::{ClosedStdout, EngineFailure};
+
+/// Writes a result to stdout.
+pub(super) fn print(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedStdout.into()),
+        written => written.context(EngineFailure(
+            "cannot write to stdout\n\
+             hint: output files are complete; run the same command to print the result again"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Returns an introduction and tables as Markdown, or as text that fits the terminal.
+pub(super) fn render_tables(intro: &str, tables: &[TableSection], format: TableFormat) -> String {
+    let style = if format == TableFormat::Markdown {
+        TableStyle::Markdown
+    } else {
+        TableStyle::terminal()
+    };
+    render(intro, tables, style)
+}

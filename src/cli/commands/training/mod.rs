@@ -1,0 +1,5 @@
+//! Commands that train.
+
+pub(super) mod encoders;
+mod introspect;
+pub(super) mod train;

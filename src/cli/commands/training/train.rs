@@ -1,0 +1,138 @@
+//! `acem3 train`: training, evaluation and ablations of panels.
+
+use anyhow::bail;
+use clap::ValueEnum as _;
+
+use super::introspect;
+use crate::checkpoints::hub::Downloads;
+use crate::checkpoints::panel::files::PanelFiles;
+use crate::cli::args::{
+    OutputFormat, TrainAblateArgs, TrainArgs, TrainCommand, TrainEvalArgs, TrainRunArgs,
+};
+use crate::cli::commands::output::print;
+use crate::judging::panel::PanelJudge;
+use crate::support::device::open;
+use crate::support::files::atomic_file;
+use crate::support::tables::TableStyle;
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::say;
+use crate::support::terminal::verbosity::Verbosity;
+use crate::training::ablation;
+use crate::training::ablation::AblationConfig;
+use crate::training::measurement;
+use crate::training::measurement::MeasurementConfig;
+use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
+
+/// Runs the command.
+pub(crate) fn run(args: &TrainArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    match &args.command {
+        TrainCommand::Run(args) => train_panel(args, verbosity),
+        TrainCommand::Eval(args) => eval(args, verbosity),
+        TrainCommand::Ablate(args) => ablate(args, verbosity),
+        TrainCommand::Introspect(args) => introspect::run(args, verbosity),
+    }
+}
+
+fn train_panel(args: &TrainRunArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let (config, start) = TrainConfig::load(&args.config, downloads)?;
+    if args.data.is_none() && config.uses_data_sets() && !verbosity.quiet {
+        say(
+            "`data_shares` and `real` of the stages have no effect without --data: training uses phantoms only",
+        );
+    }
+    let interrupt = Interrupt::listen()?;
+    let ended = train(
+        &config,
+        start.as_ref(),
+        &TrainPaths {
+            out: args.out.clone(),
+            data: args.data.clone(),
+            device: open(args.device)?,
+        },
+        &TrainingProgress::new(verbosity.quiet, interrupt),
+    )?;
+    if !ended {
+        say("interrupted; run the same command to resume");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Done)
+}
+
+fn ablate(args: &TrainAblateArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let downloads = Downloads::new(args.hub, verbosity.quiet);
+    let (config, start) = TrainConfig::load(&args.config, downloads)?;
+    let interrupt = Interrupt::listen()?;
+    let live = TrainingProgress::new(verbosity.quiet, interrupt.clone());
+    let budget = AblationConfig {
+        seeds: args.seeds,
+        plan: MeasurementConfig {
+            phantoms: args.phantoms,
+            seed: args.seed,
+            data: args.data.clone(),
+            limit: args.limit.unwrap_or(usize::MAX),
+            blinded: false,
+        },
+        data: args.data.clone(),
+        device: open(args.device)?,
+    };
+    if budget.plan.phantoms == 0 && budget.data.is_none() {
+        bail!("--phantoms 0: no cases to evaluate on\nhint: pass --phantoms N or --data DIR");
+    }
+    let base = (&config, start.as_ref());
+    let Some(table) = ablation::run(args.study, base, &budget, &args.out, (&live, &interrupt))?
+    else {
+        say("interrupted; run the same command to resume");
+        return Ok(Exit::Interrupted);
+    };
+    let json = serde_json::to_string_pretty(&table)? + "\n";
+    let name = args.study.to_possible_value();
+    let name = name.map_or_else(String::new, |value| value.get_name().to_owned());
+    for (extension, text) in [
+        ("json", json.clone()),
+        ("md", table.text(TableStyle::Markdown)),
+        ("svg", table.svg()),
+    ] {
+        let path = args.out.join(format!("{name}.{extension}"));
+        atomic_file::write(&path, text.as_bytes())?;
+    }
+    print(&match args.format {
+        OutputFormat::Text => table.text(TableStyle::terminal()),
+        OutputFormat::Json => json,
+    })?;
+    Ok(Exit::Done)
+}
+
+fn eval(args: &TrainEvalArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
+    let interrupt = Interrupt::listen()?;
+    let place = args.device.open()?;
+    let mut downloads = Downloads::new(args.hub, verbosity.quiet);
+    let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
+    let mut judge = PanelJudge::open(&files, &place, downloads)?;
+    let plan = MeasurementConfig {
+        phantoms: args.phantoms,
+        seed: args.seed,
+        data: args.data.clone(),
+        limit: args.limit.unwrap_or(usize::MAX),
+        blinded: true,
+    };
+    let note = |text: &str| {
+        if !verbosity.quiet {
+            say(text);
+        }
+    };
+    let report = measurement::measure(&mut judge, &plan, &interrupt, &note)?;
+    let text = match args.format {
+        OutputFormat::Text => report.text(TableStyle::terminal()),
+        OutputFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+    };
+    print(&text)?;
+    if report.is_empty() {
+        say(
+            "all pairs are unscored\nhint: see the reason above; the prompt and both answers must fit into the panel's context",
+        );
+        return Ok(Exit::Unscored);
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,22 @@
+//! The lower part of a model that a stage does not train.
+
+/// How much of a model is frozen, from the pixels upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrozenPart {
+    /// Nothing: the vision tower is trained.
+    Nothing,
+    /// The vision tower.
+    VisionTower,
+    /// The vision tower, the projector, the embedding and this number of decoder layers.
+    Trunk(usize),
+}
+
+impl FrozenPart {
+    /// Returns the number of frozen decoder layers.
+    pub(crate) fn decoder_layers(self) -> usize {
+        match self {
+            Self::Trunk(layers) => layers,
+            Self::VisionTower | Self::Nothing => 0,
+        }
+    }
+}

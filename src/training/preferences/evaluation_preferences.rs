@@ -1,0 +1,229 @@
+//! Preference pairs whose chosen completions are the evaluations of a file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use acem3_experts::Aspect;
+use acem3_experts::prompt::Format;
+use acem3_vision::{Limits, decode};
+use anyhow::{Context, Result, bail};
+
+use super::evaluations_file::{EvaluationExample, read_evaluations};
+use super::jsonl_line::check_image;
+use super::negative_ratings::EvaluationRatings;
+use super::preference_folder::{
+    COPIED_PREFIX, ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
+use super::prompt_text::prompt_text;
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::support::digest::Digest;
+use crate::support::terminal::interrupt::Interrupt;
+
+/// Writes preference pairs from the evaluations of a file, which must have a member's format, and copies their images.
+/// `config.cases` and `config.layout` have no effect: the file contains the prompts.
+///
+/// # Errors
+/// Name the line of an evaluation that has no member's format or whose image is missing; also those of
+/// [`write_phantom_preferences`](super::write_phantom_preferences()).
+pub fn write_evaluation_preferences(
+    file: &Path,
+    config: &PreferenceFolderConfig,
+    interrupt: &Interrupt,
+) -> Result<WrittenCounts> {
+    let evaluations = read_evaluations(file)?.items;
+    // Everything is read before anything is written.
+    let parsed = evaluations.iter().map(|evaluation| {
+        let location = || format!("{}, line {}", file.display(), evaluation.line);
+        check_image(evaluation.image.as_deref()).with_context(location)?;
+        parse_ratings(evaluation).with_context(location)
+    });
+    let parsed: Vec<MemberRatings> = parsed.collect::<Result<_>>()?;
+    let images = evaluations.iter().filter_map(|e| e.image.as_deref());
+    for input in images.chain([file]) {
+        check_outside(&config.out, input)?;
+    }
+    let mut folder = PreferenceFolder::create(config)?;
+    let mut copied = BTreeSet::new();
+    for (evaluation, MemberRatings { member, ratings }) in evaluations.iter().zip(parsed) {
+        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
+        let image = evaluation.image.as_deref();
+        let image = image.map(|image| copy_image(image, &config.out, &mut copied));
+        let chosen = ChosenEvaluation {
+            id: format!("line-{}-{}", evaluation.line, MEMBERS[member]),
+            member,
+            image: image.transpose()?,
+            prompt: prompt_text(&evaluation.prompt),
+            format: member_format(member),
+            ratings,
+        };
+        folder.add(&chosen, evaluation.line as u64)?;
+    }
+    folder.finish()
+}
+
+/// Returns an error if the output folder contains an input, because it is overwritten.
+fn check_outside(out: &Path, input: &Path) -> Result<()> {
+    let canonical = |path: &Path| fs::canonicalize(path).ok();
+    match (canonical(out), canonical(input)) {
+        (Some(out), Some(input)) if input.starts_with(&out) => bail!(
+            "--out {}: the input {} is in this folder and would be overwritten\n\
+             hint: choose a folder that does not exist yet",
+            out.display(),
+            input.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn member_format(member: usize) -> Format {
+    match Aspect::ALL.get(member) {
+        Some(aspect) => Format::branch(*aspect),
+        None => Format::conclusion(),
+    }
+}
+
+/// Ratings of an evaluation, with the index of the member that writes it.
+struct MemberRatings {
+    member: usize,
+    ratings: EvaluationRatings,
+}
+
+/// Parses an evaluation in the format of the member that it names, or of the first member whose format it has.
+fn parse_ratings(evaluation: &EvaluationExample) -> Result<MemberRatings> {
+    let parse = |member: usize| -> Result<MemberRatings> {
+        let ratings = member_format(member).read(&evaluation.text)?;
+        Ok(MemberRatings { member, ratings })
+    };
+    if let Some(member) = evaluation.member {
+        let (name, blank) = (MEMBERS[member], member_format(member).blank());
+        return parse(member).with_context(|| {
+            format!("the evaluation does not have the format of {name}:\n{blank}")
+        });
+    }
+    // The conclusion's format is the shortest and also matches the others, so it comes last.
+    let found = (0..MEMBERS.len()).find_map(|member| parse(member).ok());
+    found.with_context(|| {
+        format!(
+            "the evaluation has the format of no member\n\
+             hint: set `member` to one of {}; the error then shows the expected format",
+            MEMBERS.join(", ")
+        )
+    })
+}
+
+/// Copies an image into the folder under a name that contains its hash, unless it was copied before.
+fn copy_image(image: &Path, out: &Path, copied: &mut BTreeSet<String>) -> Result<String> {
+    let bytes = fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
+    let digest = Digest::of(&bytes).to_string();
+    let extension = image.extension().and_then(|extension| extension.to_str());
+    let extension = extension.map_or(String::new(), |e| format!(".{}", e.to_lowercase()));
+    let name = format!(
+        "images/{COPIED_PREFIX}{}{extension}",
+        digest.get(..16).unwrap_or(&digest)
+    );
+    if copied.insert(name.clone()) {
+        decode(&bytes, &Limits::default()).with_context(|| image.display().to_string())?;
+        let path = out.join(&name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use acem3_experts::prompt::Layout;
+
+    use super::*;
+    use crate::training::config::negative::Negative;
+    use crate::training::preferences::{read_preferences, write_phantom_preferences};
+
+    fn config(out: &Path) -> PreferenceFolderConfig {
+        PreferenceFolderConfig {
+            out: out.to_owned(),
+            cases: 2,
+            seed: 3,
+            negatives: Negative::ALL.to_vec(),
+            layout: Layout::CaseFirst,
+            reward_tokens: false,
+        }
+    }
+
+    #[test]
+    fn own_evaluations_become_chosen() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let phantoms = config(&dir.path().join("drawn"));
+        write_phantom_preferences(&phantoms, &Interrupt::default())?;
+        // A file of preference pairs is also a file of evaluations.
+        let file = phantoms.out.join("preferences.jsonl");
+        let nameless = fs::read_to_string(&file)?.replace("\"member\"", "\"of\"");
+        let before = read_preferences(&file)?.items;
+        fs::write(&file, nameless)?;
+        let own = PreferenceFolderConfig {
+            reward_tokens: true,
+            ..config(&dir.path().join("own"))
+        };
+        let written = write_evaluation_preferences(&file, &own, &Interrupt::default())?;
+        assert_eq!(written.pairs, before.len() as u64);
+        let after = read_preferences(&own.out.join("preferences.jsonl"))?.items;
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(
+                (before.member, &before.prompt),
+                (after.member, &after.prompt)
+            );
+            assert_eq!(
+                after.completions[0],
+                format!("[Good]{}", before.completions[0])
+            );
+            assert!(after.completions[1].starts_with("[Bad]"), "{after:?}");
+            check_image(after.image.as_deref())?;
+        }
+        // Each image is copied once, and the command can be repeated.
+        assert_eq!(fs::read_dir(own.out.join("images"))?.count(), 2);
+        write_evaluation_preferences(&file, &own, &Interrupt::default())?;
+        // A folder that contains the evaluations or their images is left unchanged.
+        let elsewhere = dir.path().join("evaluations.jsonl");
+        let whole = fs::read_to_string(&file)?.replace("images/", "drawn/images/");
+        fs::write(&elsewhere, whole)?;
+        for read in [&file, &elsewhere] {
+            let before = fs::read(&file)?;
+            let error =
+                write_evaluation_preferences(read, &phantoms, &Interrupt::default()).unwrap_err();
+            assert!(error.to_string().contains("is in this folder"), "{error}");
+            assert_eq!(fs::read(&file)?, before);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn error_names_line_of_malformed_evaluation() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let file = dir.path().join("evaluations.jsonl");
+        let out = dir.path().join("out");
+        for (line, problem) in [
+            (
+                r#"{"prompt": "A", "completion": "Both are good."}"#,
+                "the format of no member",
+            ),
+            (
+                r#"{"prompt": "A", "completion": "Both are good.", "member": "conclusion"}"#,
+                "Analysis: <one or two sentences>",
+            ),
+            (
+                r#"{"prompt": "A<image>", "completion": "B", "images": ["x.png"]}"#,
+                "missing image",
+            ),
+        ] {
+            fs::write(&file, line)?;
+            let error = write_evaluation_preferences(&file, &config(&out), &Interrupt::default());
+            let error = error.map(drop).unwrap_err();
+            let error = format!("{error:#}");
+            assert!(
+                error.contains("line 1") && error.contains(problem),
+                "{error}"
+            );
+            assert!(!out.exists(), "nothing is written");
+        }
+        Ok(())
+    }
+}

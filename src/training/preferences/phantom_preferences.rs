@@ -1,0 +1,199 @@
+//! Preference pairs about phantoms, whose right evaluations follow from rules.
+
+use acem3_conclusion::MergePrompts;
+use acem3_experts::Aspect;
+use acem3_experts::prompt::{BranchPrompts, Detail, Format, JudgeInput, Rubric};
+use anyhow::{Context, Result, bail};
+use image::ImageFormat;
+
+use super::negative_ratings::EvaluationRatings;
+use super::preference_folder::{
+    ChosenEvaluation, PreferenceFolder, PreferenceFolderConfig, WrittenCounts,
+};
+use super::prompt_text::prompt_text;
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::data::phantoms::{Phantom, phantom};
+use crate::support::terminal::interrupt::Interrupt;
+
+/// Prompts of all members.
+struct MemberPrompts {
+    branches: BranchPrompts,
+    merge: MergePrompts,
+}
+
+/// A member's prompt about a phantom, with the right completion.
+struct PromptWithRatings {
+    prompt: String,
+    format: Format,
+    ratings: EvaluationRatings,
+}
+
+impl MemberPrompts {
+    fn prompt_and_ratings(&self, member: usize, phantom: &Phantom) -> Result<PromptWithRatings> {
+        let [first, second] = &phantom.responses;
+        let input = JudgeInput {
+            image: true,
+            question: &phantom.question.text,
+            responses: [&first.text, &second.text],
+        };
+        if let Some(aspect) = Aspect::ALL.get(member) {
+            return Ok(PromptWithRatings {
+                prompt: prompt_text(&self.branches.pieces(*aspect, &input)?),
+                format: Format::branch(*aspect),
+                ratings: aspect_ratings(phantom, *aspect),
+            });
+        }
+        let evaluations = Aspect::ALL
+            .map(|aspect| Format::branch(aspect).pieces(&aspect_ratings(phantom, aspect)));
+        let conclusions = phantom.responses.each_ref().map(|r| &r.conclusion);
+        let ratings = conclusions.map(|c| (c.analysis.clone(), c.score));
+        Ok(PromptWithRatings {
+            prompt: prompt_text(&self.merge.pieces(&input, &evaluations)?),
+            format: Format::conclusion(),
+            ratings: ratings.into(),
+        })
+    }
+}
+
+/// Returns the right ratings of an aspect, first those of the first response.
+fn aspect_ratings(phantom: &Phantom, aspect: Aspect) -> EvaluationRatings {
+    let ratings = phantom.responses.iter().flat_map(|r| &r.ratings);
+    ratings
+        .filter(|(criterion, _)| criterion.aspect() == aspect)
+        .map(|(_, rating)| (rating.analysis.clone(), rating.score))
+        .collect()
+}
+
+/// Writes preference pairs about phantoms. Equal settings give equal bytes.
+///
+/// # Errors
+/// If there are no cases, the user interrupts the command, the folder has other files, or a file cannot be written.
+pub fn write_phantom_preferences(
+    config: &PreferenceFolderConfig,
+    interrupt: &Interrupt,
+) -> Result<WrittenCounts> {
+    if config.cases == 0 {
+        bail!("--count: expected at least 1, found 0\nhint: `--count 100` writes up to 400 pairs");
+    }
+    let prompts = MemberPrompts {
+        branches: BranchPrompts::new(config.layout, Rubric::built_in()?, Detail::Names)?,
+        merge: MergePrompts::new(config.layout)?,
+    };
+    let mut folder = PreferenceFolder::create(config)?;
+    for index in 0..config.cases {
+        interrupt.check("the folder is incomplete; run the same command to regenerate it")?;
+        let phantom = phantom(config.seed, index);
+        let id = format!("phantom-{}-{index:05}", config.seed);
+        let image = format!("images/{id}.png");
+        let path = config.out.join(&image);
+        let saved = phantom.image.save_with_format(&path, ImageFormat::Png);
+        saved.with_context(|| format!("cannot write {}", path.display()))?;
+        for (i, member) in MEMBERS.iter().enumerate() {
+            let PromptWithRatings {
+                prompt,
+                format,
+                ratings,
+            } = prompts.prompt_and_ratings(i, &phantom)?;
+            let chosen = ChosenEvaluation {
+                id: format!("{id}-{member}"),
+                member: i,
+                image: Some(image.clone()),
+                prompt,
+                format,
+                ratings,
+            };
+            folder.add(&chosen, index * MEMBERS.len() as u64 + i as u64)?;
+        }
+    }
+    folder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::super::preference_folder::FILE;
+    use super::super::prompt_text::IMAGE;
+    use super::*;
+    use crate::support::files::folder::list_names;
+    use crate::training::config::negative::Negative;
+    use acem3_experts::prompt::Layout;
+
+    fn write(config: &PreferenceFolderConfig) -> Result<WrittenCounts> {
+        write_phantom_preferences(config, &Interrupt::default())
+    }
+
+    fn config(out: &Path) -> PreferenceFolderConfig {
+        PreferenceFolderConfig {
+            out: out.to_owned(),
+            cases: 6,
+            seed: 3,
+            negatives: Negative::ALL.to_vec(),
+            layout: Layout::CaseFirst,
+            reward_tokens: true,
+        }
+    }
+
+    #[test]
+    fn lines_have_prompt_chosen_and_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = write(&config(&dir.path().join("a"))).unwrap();
+        assert_eq!(written.pairs + written.skipped, 24);
+        assert!(written.pairs > 20);
+        let read = |name: &str| fs::read_to_string(dir.path().join(name).join(FILE)).unwrap();
+        let lines = read("a");
+        for line in lines.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let part = |name: &str| line[name].as_str().unwrap();
+            assert!(
+                dir.path()
+                    .join("a")
+                    .join(line["images"][0].as_str().unwrap())
+                    .is_file()
+            );
+            assert_eq!(part("prompt").matches(IMAGE).count(), 1);
+            let (chosen, rejected) = (part("chosen"), part("rejected"));
+            let chosen = chosen.strip_prefix("[Good]").unwrap();
+            let rejected = rejected.strip_prefix("[Bad]").unwrap();
+            assert_ne!(chosen, rejected);
+            assert_eq!(chosen.lines().count(), rejected.lines().count());
+            assert_eq!(
+                chosen.matches("Score:").count(),
+                rejected.matches("Score:").count()
+            );
+        }
+        write(&config(&dir.path().join("b"))).unwrap();
+        assert_eq!(lines, read("b"));
+        let fewer = PreferenceFolderConfig {
+            cases: 2,
+            ..config(&dir.path().join("b"))
+        };
+        write(&fewer).unwrap();
+        assert_eq!(list_names(&dir.path().join("b/images")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn folder_with_other_files_is_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
+        let error = write(&config(dir.path())).unwrap_err().to_string();
+        assert!(
+            error.contains("--out") && error.contains("hint:"),
+            "{error}"
+        );
+        assert!(!dir.path().join("images").exists());
+    }
+
+    #[test]
+    fn existing_images_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("images/phantom-3-00000.png");
+        fs::create_dir(dir.path().join("images")).unwrap();
+        fs::write(&image, "mine").unwrap();
+        assert!(write(&config(dir.path())).is_err());
+        assert_eq!(fs::read_to_string(&image).unwrap(), "mine");
+    }
+}

@@ -1,0 +1,274 @@
+//! Predicts the quality of evaluations from those that have a rating (`AutoMedEval` §3.2 uses a classifier on sentence
+//! features; this is a logistic regression on text features).
+//!
+//! The outcome is whether an evaluation belongs to the better half, which is all that a curriculum needs.
+
+use std::collections::BTreeSet;
+
+use acem3_experts::prompt::Piece;
+use anyhow::{Result, bail};
+
+use super::evaluations_file::EvaluationExample;
+use crate::statistics::{
+    Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, share_interval,
+};
+
+/// Minimum number of rated evaluations.
+const MIN_RATED: usize = 20;
+/// Features for hashed words. The sign of a word separates most words with the same feature.
+const WORD_FEATURES: usize = 128;
+/// Cross-fitting folds.
+const FOLDS: usize = 5;
+/// Ridge penalty of the coefficients.
+const RIDGE: f64 = 1.0;
+
+/// Predicted qualities of evaluations.
+#[derive(Clone, Debug)]
+pub struct QualityReport {
+    /// Probability of each evaluation to belong to the better half, 0 to 1; cross-fitted for rated ones.
+    pub probabilities: Vec<f64>,
+    /// Number of rated evaluations.
+    pub rated: usize,
+    /// Number of rated evaluations in the better half.
+    pub better: usize,
+    /// Lowest rating of the better half.
+    pub better_from: f64,
+    /// Cross-fitted accuracy on the rated evaluations.
+    pub accuracy: Estimate,
+}
+
+/// Predicts the quality of all evaluations from the rated ones.
+///
+/// # Errors
+/// If too few evaluations are rated, or all ratings are equal.
+pub fn predict_quality(
+    evaluations: &[EvaluationExample],
+    bootstrap: Bootstrap,
+) -> Result<QualityReport> {
+    let rated: Vec<(usize, f64)> = evaluations
+        .iter()
+        .enumerate()
+        .filter_map(|(i, evaluation)| Some((i, evaluation.quality?)))
+        .collect();
+    if rated.len() < MIN_RATED {
+        bail!(
+            "{} of {} evaluations have a `quality`, expected at least {MIN_RATED}\n\
+             hint: rate more lines by hand, on any scale where higher is better",
+            rated.len(),
+            evaluations.len()
+        );
+    }
+    let Some(better_from) = better_half_threshold(rated.iter().map(|(_, quality)| *quality)) else {
+        bail!(
+            "all ratings are equal\nhint: use different `quality` values for better and worse lines"
+        );
+    };
+    let features: Vec<Vec<f64>> = evaluations.iter().map(features).collect();
+    let all: Vec<LogisticObservation> = rated
+        .iter()
+        .map(|(i, quality)| LogisticObservation {
+            features: features[*i].clone(),
+            outcome: f64::from(u8::from(*quality >= better_from)),
+        })
+        .collect();
+    let mut ridge = vec![RIDGE; all[0].features.len()];
+    ridge[0] = 0.0;
+    let clusters = Clusters::new(rated.iter().map(|(i, _)| cluster(&evaluations[*i])));
+    let folds = clusters.folds(FOLDS, bootstrap.seed);
+    let fit = Logistic::ridged(&all, &vec![1.0; all.len()], &ridge)?;
+    let mut probabilities: Vec<f64> = features.iter().map(|row| fit.at(row)).collect();
+    for fold in 0..FOLDS {
+        let others = folds.iter().map(|f| f64::from(u8::from(*f != fold)));
+        let fit = Logistic::ridged(&all, &others.collect::<Vec<_>>(), &ridge)?;
+        let held_out = rated.iter().zip(&folds).filter(|(_, f)| **f == fold);
+        held_out.for_each(|((i, _), _)| probabilities[*i] = fit.at(&features[*i]));
+    }
+    let is_correct = |((i, _), observation): (&(usize, f64), &LogisticObservation)| {
+        let predicted = probabilities[*i] >= 0.5;
+        Some(f64::from(u8::from(
+            predicted == (observation.outcome > 0.5),
+        )))
+    };
+    let correct: Vec<Option<f64>> = rated.iter().zip(&all).map(is_correct).collect();
+    let mut accuracy = bootstrap.estimate(&clusters, correct.len(), |w| mean(&correct, w));
+    if let Ok(value) = accuracy.value {
+        accuracy.interval = share_interval(value, accuracy.interval, accuracy.clusters);
+    }
+    Ok(QualityReport {
+        rated: rated.len(),
+        better: all.iter().filter(|row| row.outcome > 0.5).count(),
+        probabilities,
+        better_from,
+        accuracy,
+    })
+}
+
+/// Returns the lowest rating of the better half; `None` if all are equal.
+fn better_half_threshold(ratings: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut ratings: Vec<f64> = ratings.collect();
+    ratings.sort_by(f64::total_cmp);
+    let (lowest, median) = (*ratings.first()?, *ratings.get(ratings.len() / 2)?);
+    if median > lowest {
+        return Some(median);
+    }
+    // More than half have the lowest rating: all others are better.
+    ratings.into_iter().find(|rating| *rating > lowest)
+}
+
+/// Returns the bootstrap cluster of an evaluation: its image.
+fn cluster(evaluation: &EvaluationExample) -> String {
+    match &evaluation.image {
+        Some(image) => image.display().to_string(),
+        None => format!("line {}", evaluation.line),
+    }
+}
+
+/// Returns the features of an evaluation: a constant, text statistics and hashed words.
+fn features(evaluation: &EvaluationExample) -> Vec<f64> {
+    let words = words(&evaluation.text);
+    let prompt: BTreeSet<String> = evaluation.prompt.iter().flat_map(prompt_words).collect();
+    let distinct: BTreeSet<&String> = words.iter().collect();
+    let n = words.len().max(1) as f64;
+    let proportion = |matches: &dyn Fn(&String) -> bool| {
+        words.iter().filter(|word| matches(word)).count() as f64 / n
+    };
+    let sentences = evaluation.text.matches(['.', '!', '?', '。']).count();
+    let letters: usize = words.iter().map(|word| word.chars().count()).sum();
+    let mut features = vec![
+        1.0,
+        (1.0 + words.len() as f64).ln(),
+        (1.0 + sentences as f64).ln(),
+        letters as f64 / n / 10.0,
+        distinct.len() as f64 / n,
+        proportion(&|word| prompt.contains(word)),
+        proportion(&|word| word.chars().all(char::is_numeric)),
+    ];
+    let mut hashed = vec![0.0; WORD_FEATURES];
+    for word in distinct {
+        let HashedWord { feature, sign } = hash_word(word);
+        hashed[feature] += sign;
+    }
+    let norm = hashed.iter().map(|v| v * v).sum::<f64>().sqrt().max(1.0);
+    features.extend(hashed.into_iter().map(|v| v / norm));
+    features
+}
+
+fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let parts = lower.split(|c: char| !c.is_alphanumeric());
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn prompt_words(piece: &Piece) -> Vec<String> {
+    match piece {
+        Piece::Fixed(text) => words(text),
+        _ => Vec::new(),
+    }
+}
+
+/// Feature of a word.
+struct HashedWord {
+    feature: usize,
+    /// 1 or −1.
+    sign: f64,
+}
+
+/// Hashes a word with FNV-1a.
+fn hash_word(word: &str) -> HashedWord {
+    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
+    HashedWord {
+        feature: (hash % WORD_FEATURES as u64) as usize,
+        sign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluation(line: usize, text: &str, quality: Option<f64>) -> EvaluationExample {
+        EvaluationExample {
+            line,
+            member: None,
+            prompt: vec![Piece::Fixed("Which side is the lesion on?".to_owned())],
+            text: text.to_owned(),
+            image: None,
+            quality,
+        }
+    }
+
+    /// Good evaluations describe the image; bad ones repeat words.
+    fn mixed(rated: usize, all: usize) -> Vec<EvaluationExample> {
+        let one = |i: usize| {
+            let good = i.is_multiple_of(2);
+            let quality = (i < rated).then_some(if good { 4.0 } else { 1.0 });
+            let text = if good {
+                format!(
+                    "The response claims the left side. The image shows a lesion {i} on the left: they agree."
+                )
+            } else {
+                format!("Good good answer {i} good answer good.")
+            };
+            evaluation(i + 1, &text, quality)
+        };
+        (0..all).map(one).collect()
+    }
+
+    #[test]
+    fn quality_is_predicted_from_rated_evaluations() {
+        let report = predict_quality(&mixed(40, 60), Bootstrap::default()).unwrap();
+        assert_eq!((report.rated, report.better), (40, 20));
+        assert!(
+            report.accuracy.value.unwrap() > 0.95,
+            "{:?}",
+            report.accuracy
+        );
+        for (i, probability) in report.probabilities.iter().enumerate() {
+            assert_eq!(
+                i.is_multiple_of(2),
+                *probability > 0.5,
+                "{i}: {probability}"
+            );
+        }
+    }
+
+    /// Random ratings are predicted no better than by chance.
+    #[test]
+    fn random_ratings_are_not_predicted() {
+        let mut all = mixed(60, 60);
+        for (i, evaluation) in all.iter_mut().enumerate() {
+            evaluation.quality = Some(((i * 7 + i / 2 * 5) % 11) as f64);
+        }
+        let report = predict_quality(&all, Bootstrap::default()).unwrap();
+        let [low, high] = report.accuracy.interval.unwrap();
+        assert!(low < 0.5 && 0.5 < high, "{:?}", report.accuracy);
+    }
+
+    #[test]
+    fn too_few_or_equal_ratings_are_rejected() {
+        let error = |all: &[EvaluationExample]| {
+            let report = predict_quality(all, Bootstrap::default());
+            report.unwrap_err().to_string()
+        };
+        assert!(error(&mixed(19, 40)).contains("19 of 40 evaluations have a `quality`"));
+        let mut equal = mixed(30, 30);
+        for evaluation in &mut equal {
+            evaluation.quality = Some(2.0);
+        }
+        assert!(error(&equal).contains("all ratings are equal"));
+        assert_eq!(
+            better_half_threshold([1.0, 1.0, 1.0, 2.0].into_iter()),
+            Some(2.0)
+        );
+        assert_eq!(
+            better_half_threshold([3.0, 1.0, 2.0].into_iter()),
+            Some(2.0)
+        );
+    }
+}

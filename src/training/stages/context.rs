@@ -1,0 +1,48 @@
+//! Inputs that the tasks of a stage share.
+
+use acem3_experts::train::{Parameters, Sequence};
+use candle::Device;
+
+use crate::training::config::stage_config::StageConfig;
+use crate::training::config::train_config::TrainConfig;
+use crate::training::examples::example_sampler::ExampleSampler;
+use crate::training::examples::sequence_builder::SequenceBuilder;
+use crate::training::stages::progress::TrainingProgress;
+
+/// Inputs of a stage.
+#[derive(Clone, Copy)]
+pub(crate) struct StageContext<'a> {
+    /// Configuration of the training.
+    pub(crate) config: &'a TrainConfig,
+    /// Configuration of the stage.
+    pub(crate) stage: &'a StageConfig,
+    /// Generates examples.
+    pub(crate) sampler: &'a ExampleSampler,
+    /// Turns examples into sequences.
+    pub(crate) builder: &'a SequenceBuilder,
+    /// Progress output and interruption.
+    pub(crate) progress: &'a TrainingProgress,
+    /// Device of the model.
+    pub(crate) device: &'a Device,
+}
+
+impl StageContext<'_> {
+    /// Copies weights to the stage's device and element type; missing weights are initialised at random.
+    pub(crate) fn load_parameters(&self, start: &Parameters) -> candle::Result<Parameters> {
+        let complete = start.drawing(self.config.seed);
+        complete.placed(self.device, self.config.dtype.dtype())
+    }
+
+    /// Returns true if a sequence fits into the model's context. Prints a note the first time that one does not.
+    pub(crate) fn fits(&self, sequence: &Sequence) -> bool {
+        let max_tokens = self.config.model.decoder.max_position_embeddings;
+        let fits = sequence.context() <= max_tokens;
+        if !fits {
+            self.progress.note_once(&format!(
+                "skipping examples that are longer than the context of {max_tokens} tokens\n\
+                 hint: raise model.decoder.max_position_embeddings"
+            ));
+        }
+        fits
+    }
+}

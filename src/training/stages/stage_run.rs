@@ -1,0 +1,172 @@
+//! Runs a stage for one learner: chooses the task, trains, and writes the checkpoint.
+
+use std::path::{Path, PathBuf};
+
+use acem3_experts::train::{
+    AdamW, Observer, Parameters, Schedule, Student, Trainer, load_checkpoint, save_checkpoint,
+};
+use anyhow::{Context, Result};
+use candle::Var;
+
+use crate::training::config::precision::Precision;
+use crate::training::config::stage_kind::StageKind;
+use crate::training::stages::context::StageContext;
+use crate::training::stages::stage_files::{BEST, REFERENCES, checkpoint_path, stage_file};
+use crate::training::stages::tasks::attribute_task::AttributeTask;
+use crate::training::stages::tasks::dpo_task::{DpoInputs, DpoTask};
+use crate::training::stages::tasks::evaluation_set::EvaluationSet;
+use crate::training::stages::tasks::preference_cache::PreferenceCache;
+use crate::training::stages::tasks::sft_task::SftTask;
+use crate::training::stages::tasks::training_task::TrainingTask;
+use crate::training::stages::training_loop::{StageState, TrainingLoop};
+
+/// Minimum learning rate of the schedule, as a fraction of the peak.
+const LEARNING_RATE_FLOOR: f64 = 0.05;
+
+/// Reads the initial weights of a stage, in f32 on the CPU.
+pub(crate) type InitFn<'a> = &'a dyn Fn() -> Result<Parameters>;
+
+/// A stage for one learner.
+pub(crate) struct StageRun<'a> {
+    /// Inputs of the stage.
+    pub(crate) context: StageContext<'a>,
+    /// Preference pairs of a stage of preferences.
+    pub(crate) preferences: Option<&'a PreferenceCache>,
+    /// Index of the member to train; all as one model if `None`.
+    pub(crate) member: Option<usize>,
+    /// Name of the files.
+    pub(crate) name: String,
+    /// Output folder.
+    pub(crate) out: &'a Path,
+}
+
+/// A model that a stage trains.
+struct Learner<'a> {
+    /// Parameters in the training's element type.
+    parameters: Parameters,
+    /// Reads the initial weights again. Models in bf16 need their exact values twice, and memory is saved by not
+    /// keeping them.
+    init: InitFn<'a>,
+}
+
+impl StageRun<'_> {
+    /// Returns the file of the finished weights.
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        checkpoint_path(self.out, &self.name)
+    }
+
+    /// Trains from the weights that `init` reads, or resumes an interrupted run. Returns false if the user interrupts
+    /// the training.
+    pub(crate) fn run(&self, init: InitFn) -> Result<bool> {
+        let context = self.context;
+        let StageContext { config, stage, .. } = context;
+        let parameters = context.load_parameters(&init()?)?;
+        let mut parameters = parameters.freeze(&stage.frozen_prefixes());
+        if let Some(lora) = &stage.lora {
+            let adapted = parameters.adapt(lora, config.seed);
+            parameters = adapted.with_context(|| format!("stage {}", self.name))?;
+        }
+        let vb = parameters.builder();
+        let learner = Learner { parameters, init };
+        let model = &config.model;
+        let load_student = |cached_layers| {
+            let student = Student::load(&vb, model, cached_layers);
+            student.map(|student| student.recomputing(config.recomputes_activations))
+        };
+        match stage.kind {
+            StageKind::Encoder => {
+                let classes = context.sampler.attribute_classes();
+                let observer = Observer::load(&vb, &model.vision, model.selection, classes)?;
+                self.train(&AttributeTask { context, observer }, learner)
+            }
+            StageKind::Align | StageKind::Sft | StageKind::Heads => {
+                let mut evaluations = EvaluationSet::open(context, self.member)?;
+                let mut layers = config.trunk_layers;
+                if let Some(evaluations) = &mut evaluations {
+                    if !evaluations.cache_activations(&vb, self.out, &self.name)? {
+                        return Ok(false);
+                    }
+                    layers = evaluations.cached_layers().unwrap_or(layers);
+                }
+                let task = SftTask {
+                    context,
+                    student: load_student(layers)?,
+                    member: self.member,
+                    evaluations,
+                };
+                self.train(&task, learner)
+            }
+            StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
+                let cache = self.preferences.context("no preference cache")?;
+                let inputs = DpoInputs {
+                    student: load_student(cache.decoder_layers())?,
+                    cache,
+                    member: self.member,
+                    references: &stage_file(self.out, &self.name, REFERENCES),
+                };
+                match DpoTask::new(context, inputs)? {
+                    Some(task) => self.train(&task, learner),
+                    None => Ok(false),
+                }
+            }
+        }
+    }
+
+    /// Trains a model on a task and writes its checkpoint: all weights, in f32.
+    fn train(&self, task: &impl TrainingTask, learner: Learner) -> Result<bool> {
+        let StageContext { config, stage, .. } = self.context;
+        let Learner { parameters, init } = learner;
+        let mut trained = parameters.trainable();
+        trained.retain(|(name, _)| stage.trains_weight(name));
+        let optimizer = self.optimizer(trained, init)?;
+        let schedule = Schedule {
+            peak: stage.learning_rate,
+            warmup: stage.warmup,
+            steps: stage.steps,
+            floor: LEARNING_RATE_FLOOR,
+        };
+        let training = TrainingLoop {
+            context: self.context,
+            task,
+            name: &self.name,
+            out: self.out,
+        };
+        let mut state = StageState {
+            trainer: Trainer::new(optimizer, schedule, stage.clip_norm),
+            parameters,
+            best: None,
+        };
+        training.resume(&mut state)?;
+        training.run(&mut state)?;
+        if state.trainer.steps() < stage.steps {
+            return Ok(false);
+        }
+        let mut values = state.trainer.optimizer.values()?;
+        if let Some(best) = state.best.filter(|best| best.step < stage.steps) {
+            let tensors = load_checkpoint(&stage_file(self.out, &self.name, BEST), None)?;
+            values = tensors.into_iter().collect();
+            self.context.progress.note(&format!(
+                "{}: keeping the weights of step {}, which has the lowest validation loss ({:.4})",
+                self.name, best.step, best.loss
+            ));
+        }
+        let initial = match config.dtype {
+            Precision::F32 => state.parameters.clone(),
+            Precision::Bf16 => init()?.drawing(config.seed),
+        };
+        let complete = state.parameters.whole(values, &initial)?;
+        save_checkpoint(&self.checkpoint(), complete.merged()?, None)?;
+        Ok(true)
+    }
+
+    /// Creates the optimizer; models in bf16 have master weights with the exact initial values.
+    fn optimizer(&self, trained: Vec<(String, Var)>, init: InitFn) -> Result<AdamW> {
+        let config = self.context.config;
+        let optimizer = AdamW::new(trained, config.optimizer);
+        if config.dtype == Precision::F32 {
+            return Ok(optimizer);
+        }
+        let initial = init()?.drawing(config.seed);
+        Ok(optimizer.with_masters(|name, var| initial.exact(name, var.shape()))?)
+    }
+}

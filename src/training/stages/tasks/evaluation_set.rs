@@ -1,0 +1,269 @@
+//! Evaluations of a file as training data: prompts and completions.
+//!
+//! A curriculum has three blocks of equal length: the lower half by quality, all evaluations, and the upper half
+//! (`AutoMedEval` §3.2).
+
+use std::ops::Range;
+use std::path::Path;
+
+use acem3_experts::prompt::Piece;
+use acem3_experts::train::Sequence;
+use anyhow::{Context, Result, bail};
+use candle_nn::VarBuilder;
+
+use crate::support::text::plural;
+use crate::training::config::reward_token::RewardTokenRole;
+use crate::training::config::validation_indices::VALIDATION_START;
+use crate::training::examples::validation_split::SplitItems;
+use crate::training::preferences::file_sequences::{CompletionPrefix, FileSequenceBuilder};
+use crate::training::preferences::{EvaluationExample, check_image, read_evaluations};
+use crate::training::stages::context::StageContext;
+use crate::training::stages::epoch_sampler::EpochSampler;
+use crate::training::stages::frozen::frozen_cache::{
+    CHUNK, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
+};
+use crate::training::stages::parallel::map_parallel;
+use crate::training::stages::stage_files::activation_path;
+
+/// The evaluations that a stage trains a learner on.
+pub(crate) struct EvaluationSet<'a> {
+    context: StageContext<'a>,
+    path: &'a Path,
+    split: SplitItems<EvaluationExample>,
+    /// Indices of the training evaluations, by block of the curriculum.
+    blocks: Vec<Vec<usize>>,
+    /// Examples per block.
+    block_length: u64,
+    cache: Option<EvaluationCache>,
+}
+
+/// Cached activations of evaluations.
+struct EvaluationCache {
+    activations: FrozenCache,
+    /// Index of each evaluation in the cache; `None` if it does not fit into the context.
+    indices: Vec<Option<usize>>,
+}
+
+impl<'a> EvaluationSet<'a> {
+    /// Reads the evaluations of a stage for a member, or for all as one model. Returns `None` if the stage generates its
+    /// examples.
+    pub(crate) fn open(context: StageContext<'a>, member: Option<usize>) -> Result<Option<Self>> {
+        let stage = context.stage;
+        let Some(config) = &stage.evaluations else {
+            return Ok(None);
+        };
+        let path = config.file.display();
+        let mut evaluations = read_evaluations(&config.file)?.items;
+        let is_for_learner =
+            |own: Option<usize>| member.is_none() || own.is_none() || own == member;
+        evaluations.retain(|evaluation| is_for_learner(evaluation.member));
+        let split = SplitItems::new(evaluations);
+        if split.trained == 0 {
+            bail!(
+                "{path}: found {} for this stage, expected at least two\n\
+                 hint: a tenth is for validation; lines with the `member` of another learner are skipped",
+                plural(split.items.len() as u64, "evaluation")
+            );
+        }
+        let blocks = if config.curriculum {
+            curriculum_blocks(&split.items[..split.trained]).with_context(|| path.to_string())?
+        } else {
+            vec![(0..split.trained).collect()]
+        };
+        let examples = stage.steps * stage.batch as u64;
+        Ok(Some(Self {
+            context,
+            path: &config.file,
+            split,
+            block_length: examples.div_ceil(blocks.len() as u64).max(1),
+            blocks,
+            cache: None,
+        }))
+    }
+
+    /// Returns the number of training evaluations.
+    pub(crate) fn len(&self) -> usize {
+        self.split.trained
+    }
+
+    /// Returns the prompt of the first evaluation.
+    pub(crate) fn first_prompt(&self) -> &[Piece] {
+        self.split.items.first().map_or(&[], |first| &first.prompt)
+    }
+
+    /// Returns the number of decoder layers whose output is cached.
+    pub(crate) fn cached_layers(&self) -> Option<usize> {
+        let cache = self.cache.as_ref();
+        cache.map(|cache| cache.activations.decoder_layers())
+    }
+
+    /// Creates the frozen-activation cache if the configuration asks for it. `vb` has the stage's initial weights, `name`
+    /// is that of the learner's files. Returns false if the user interrupts it.
+    pub(crate) fn cache_activations(
+        &mut self,
+        vb: &VarBuilder,
+        out: &Path,
+        name: &str,
+    ) -> Result<bool> {
+        let config = self.context.stage.evaluations.as_ref();
+        let Some(dtype) = config.and_then(|config| config.cache_dtype) else {
+            return Ok(true);
+        };
+        let progress = self.context.progress;
+        let file = FrozenCacheFile {
+            path: activation_path(out, name),
+            dtype,
+        };
+        let mut writer = FrozenCacheWriter::open(self.context, vb, &file)?;
+        let (mut indices, mut cached) = (Vec::new(), 0);
+        let all: Vec<usize> = (0..self.split.items.len()).collect();
+        for chunk in all.chunks(CHUNK as usize) {
+            if progress.interrupted() {
+                return Ok(false);
+            }
+            if writer.needs_computation() {
+                let (done, all) = (indices.len(), all.len());
+                let state = format!("computing frozen activations, {done} of {all} evaluations");
+                progress.report(name, 0, &state);
+            }
+            let mut sequences = self.build_sequences(chunk)?;
+            sequences.retain(|sequence| {
+                let fits = self.context.fits(sequence);
+                indices.push(fits.then_some(cached));
+                cached += usize::from(fits);
+                fits
+            });
+            writer.add(sequences)?;
+        }
+        self.cache = Some(EvaluationCache {
+            activations: writer.finish()?,
+            indices,
+        });
+        Ok(true)
+    }
+
+    /// Returns the sequences at some example indices.
+    pub(crate) fn sequences(&self, indices: Range<u64>) -> Result<Vec<Sequence>> {
+        let sampled = self.sample(indices);
+        let Some(cache) = &self.cache else {
+            return self.build_sequences(&sampled);
+        };
+        let cached = sampled.into_iter().filter_map(|i| cache.indices[i]);
+        cached.map(|i| cache.activations.select(i, &[1])).collect()
+    }
+
+    /// Builds the sequences of some evaluations.
+    fn build_sequences(&self, evaluations: &[usize]) -> Result<Vec<Sequence>> {
+        let StageContext {
+            config,
+            stage,
+            builder,
+            ..
+        } = self.context;
+        let builder = FileSequenceBuilder {
+            tokenizer: builder.tokenizer(),
+            processor: &config.processor(),
+            image_tokens: builder.image_tokens(),
+            reward: RewardTokenRole::Absent,
+        };
+        let prefix = CompletionPrefix {
+            template: &config.dialogue.lead,
+            reward_token: stage.completion_prefix().unwrap_or_default(),
+        };
+        map_parallel(evaluations, |i| {
+            let evaluation = &self.split.items[*i];
+            let sequence = builder.evaluation(evaluation, prefix);
+            sequence.with_context(|| self.location(evaluation))
+        })
+    }
+
+    /// Returns the file and line of an evaluation.
+    fn location(&self, evaluation: &EvaluationExample) -> String {
+        format!("{}, line {}", self.path.display(), evaluation.line)
+    }
+
+    /// Returns the evaluations at some example indices: block by block, reshuffled every epoch.
+    fn sample(&self, indices: Range<u64>) -> Vec<usize> {
+        if indices.start >= VALIDATION_START {
+            return (self.split.trained..self.split.items.len()).collect();
+        }
+        let (mut sampled, mut at) = (Vec::new(), indices.start);
+        while at < indices.end {
+            let block = ((at / self.block_length) as usize).min(self.blocks.len() - 1);
+            let start = block as u64 * self.block_length;
+            let end = if block + 1 < self.blocks.len() {
+                indices.end.min(start + self.block_length)
+            } else {
+                indices.end
+            };
+            let evaluations = &self.blocks[block];
+            let sampler = EpochSampler {
+                seed: self.context.config.seed ^ (block as u64) << 32,
+                n: evaluations.len(),
+            };
+            let within_block = sampler.indices(at - start..end - start).into_iter();
+            sampled.extend(within_block.map(|i| evaluations[i]));
+            at = end;
+        }
+        sampled
+    }
+
+    /// Checks that all image files exist.
+    pub(crate) fn check_images(&self) -> Result<()> {
+        for evaluation in &self.split.items {
+            let image = evaluation.image.as_deref();
+            check_image(image).with_context(|| self.location(evaluation))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the indices of the lower half by quality, of all evaluations, and of the upper half. Equal qualities are in
+/// file order.
+fn curriculum_blocks(evaluations: &[EvaluationExample]) -> Result<Vec<Vec<usize>>> {
+    let mut by_quality: Vec<(f64, usize)> = Vec::new();
+    for (i, evaluation) in evaluations.iter().enumerate() {
+        let quality = evaluation.quality.with_context(|| {
+            format!(
+                "line {} has no `quality`, which the stage's curriculum requires\n\
+                 hint: add a number to each line, or remove `curriculum`",
+                evaluation.line
+            )
+        })?;
+        by_quality.push((quality, i));
+    }
+    by_quality.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let order: Vec<usize> = by_quality.into_iter().map(|(_, i)| i).collect();
+    let (low, high) = order.split_at(order.len().div_ceil(2));
+    let high = if high.is_empty() { low } else { high };
+    Ok(vec![low.to_vec(), order.clone(), high.to_vec()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_qualities(qualities: &[f64]) -> Vec<EvaluationExample> {
+        let evaluation = |(i, quality): (usize, &f64)| EvaluationExample {
+            line: i + 1,
+            member: None,
+            prompt: Vec::new(),
+            text: String::new(),
+            image: None,
+            quality: Some(*quality),
+        };
+        qualities.iter().enumerate().map(evaluation).collect()
+    }
+
+    #[test]
+    fn curriculum_orders_evaluations_by_quality() {
+        let blocks = curriculum_blocks(&with_qualities(&[5.0, 1.0, 4.0, 2.0, 3.0])).unwrap();
+        assert_eq!(blocks, [vec![1, 3, 4], vec![1, 3, 4, 2, 0], vec![2, 0]]);
+        let single = curriculum_blocks(&with_qualities(&[1.0])).unwrap();
+        assert_eq!(single, [[0], [0], [0]]);
+        let mut unrated = with_qualities(&[1.0, 2.0]);
+        unrated[1].quality = None;
+        let error = curriculum_blocks(&unrated).unwrap_err().to_string();
+        assert!(error.contains("line 2 has no `quality`") && error.contains("hint:"));
+    }
+}

@@ -1,0 +1,145 @@
+//! The preference pairs of a stage with their frozen activations, which every epoch and every learner reads.
+
+use std::ops::Range;
+use std::path::Path;
+
+use acem3_experts::train::{Parameters, Sequence};
+use anyhow::{Context, Result};
+
+use crate::training::config::stage_config::StageConfig;
+use crate::training::preferences::preference_sequence::PreferenceSequence;
+use crate::training::stages::context::StageContext;
+use crate::training::stages::frozen::frozen_cache::{
+    CHUNK, FrozenCache, FrozenCacheFile, FrozenCacheWriter,
+};
+use crate::training::stages::parallel::sample_parallel;
+use crate::training::stages::stage_files::activation_path;
+use crate::training::stages::tasks::preference_source::{PairCounts, PreferenceSource};
+
+/// A preference pair: a sequence and two of its branches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CachedPair {
+    sequence: usize,
+    branches: [u16; 2],
+}
+
+/// The preference pairs of a learner.
+pub(crate) struct LearnerPairs {
+    /// Training pairs.
+    pub(crate) training: Vec<CachedPair>,
+    /// Validation split.
+    pub(crate) validation: Vec<CachedPair>,
+}
+
+/// The preference pairs of a stage.
+pub(crate) struct PreferenceCache {
+    activations: FrozenCache,
+    /// Members that each sequence has a pair for.
+    members: Vec<Vec<usize>>,
+    /// Number of training sequences; the others are the validation split.
+    trained: usize,
+}
+
+impl PreferenceCache {
+    /// Samples or reads the preference pairs of a stage, and computes the missing frozen activations. Returns `None` if
+    /// the user interrupts it.
+    pub(crate) fn build(
+        context: StageContext,
+        start: &Parameters,
+        out: &Path,
+    ) -> Result<Option<Self>> {
+        let StageContext {
+            stage, progress, ..
+        } = context;
+        let preferences = stage.preferences.as_ref();
+        let preferences = preferences
+            .with_context(|| format!("stage {}: no [stages.preferences]", stage.name))?;
+        let file = FrozenCacheFile {
+            path: activation_path(out, &stage.name),
+            dtype: preferences.cache_dtype,
+        };
+        let vb = context.load_parameters(start)?.builder();
+        let mut writer = FrozenCacheWriter::open(context, &vb, &file)?;
+        let (mut members, mut trained) = (Vec::new(), 0);
+        let source = PreferenceSource::open(context)?;
+        let ranges = source.index_ranges();
+        let training_end = ranges.training.end;
+        for chunk in chunks(ranges.training).chain(chunks(ranges.validation)) {
+            if progress.interrupted() {
+                return Ok(None);
+            }
+            let is_training = chunk.start < training_end;
+            if writer.needs_computation() && is_training {
+                let state = format!(
+                    "computing frozen activations, {} of {training_end} cases",
+                    chunk.start
+                );
+                progress.report(&stage.name, 0, &state);
+            }
+            let sampled = sample_parallel(chunk, |index| source.sequences(index))?;
+            let fitting = sampled.into_iter().flatten();
+            let fitting = fitting.filter(|pair| context.fits(&pair.sequence));
+            let (sequences, learning): (Vec<_>, Vec<_>) =
+                fitting.map(|pair| (pair.sequence, pair.members)).unzip();
+            writer.add(sequences)?;
+            members.extend(learning);
+            if is_training {
+                trained = members.len();
+            }
+        }
+        let cache = Self {
+            activations: writer.finish()?,
+            members,
+            trained,
+        };
+        cache.check(stage)?;
+        Ok(Some(cache))
+    }
+
+    /// Checks that enough pairs of every member fit into the context.
+    fn check(&self, stage: &StageConfig) -> Result<()> {
+        for member in stage.member_indices() {
+            let pairs = self.pairs(Some(member));
+            let counts = PairCounts {
+                training: pairs.training.len(),
+                validation: pairs.validation.len(),
+            };
+            counts.check(stage, member)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of decoder layers whose output is cached.
+    pub(crate) fn decoder_layers(&self) -> usize {
+        self.activations.decoder_layers()
+    }
+
+    /// Returns the pairs of a member, or of all members.
+    pub(crate) fn pairs(&self, member: Option<usize>) -> LearnerPairs {
+        let select = |sequences: Range<usize>| {
+            let pairs = sequences.flat_map(|sequence| {
+                let members = self.members[sequence].iter().enumerate();
+                let selected = members.filter(move |(_, m)| member.is_none_or(|only| only == **m));
+                selected.map(move |(i, _)| CachedPair {
+                    sequence,
+                    branches: PreferenceSequence::branches(i),
+                })
+            });
+            pairs.collect()
+        };
+        LearnerPairs {
+            training: select(0..self.trained),
+            validation: select(self.trained..self.members.len()),
+        }
+    }
+
+    /// Returns the sequence of a pair: branch 1 is the chosen completion, branch 2 the rejected one.
+    pub(crate) fn sequence(&self, pair: CachedPair) -> Result<Sequence> {
+        self.activations.select(pair.sequence, &pair.branches)
+    }
+}
+
+fn chunks(indices: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = indices.clone().step_by(CHUNK as usize);
+    starts.map(move |start| start..(start + CHUNK).min(indices.end))
+}

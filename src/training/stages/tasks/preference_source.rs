@@ -1,0 +1,188 @@
+//! Source of a stage's preference pairs: the example sampler or a file.
+
+use std::ops::Range;
+use std::path::Path;
+
+use acem3_experts::prompt::Piece;
+use anyhow::{Context, Result, bail};
+
+use crate::checkpoints::panel::definition::MEMBERS;
+use crate::training::config::stage_config::StageConfig;
+use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
+use crate::training::examples::validation_split::SplitItems;
+use crate::training::preferences::file_sequences::{FileSequenceBuilder, check_reward_tokens};
+use crate::training::preferences::preference_sequence::{
+    PreferenceSequence, PreferenceSequenceBuilder,
+};
+use crate::training::preferences::{
+    PreferencePair, check_image, derive_any_negative, read_preferences,
+};
+use crate::training::stages::context::StageContext;
+
+/// A source of preference pairs.
+pub(crate) struct PreferenceSource<'a> {
+    context: StageContext<'a>,
+    pairs: PairSource<'a>,
+}
+
+enum PairSource<'a> {
+    /// Sampled cases.
+    Sampler(PreferenceSequenceBuilder<'a>),
+    /// Lines of a file.
+    File {
+        path: &'a Path,
+        split: SplitItems<PreferencePair>,
+    },
+}
+
+/// Indices of preference examples.
+pub(crate) struct IndexRanges {
+    /// Training examples.
+    pub(crate) training: Range<u64>,
+    /// Validation split.
+    pub(crate) validation: Range<u64>,
+}
+
+/// Numbers of preference pairs of a member.
+pub(crate) struct PairCounts {
+    /// Training pairs.
+    pub(crate) training: usize,
+    /// Validation split.
+    pub(crate) validation: usize,
+}
+
+impl<'a> PreferenceSource<'a> {
+    /// Opens the source that a stage names.
+    pub(crate) fn open(context: StageContext<'a>) -> Result<Self> {
+        let preferences = context.stage.preferences.as_ref();
+        let pairs = match preferences.and_then(|p| p.file.as_ref()) {
+            Some(path) => PairSource::File {
+                path,
+                split: SplitItems::new(read_preferences(path)?.items),
+            },
+            None => PairSource::Sampler(PreferenceSequenceBuilder::new(
+                context.builder,
+                context.stage.kind.reward_token_role(),
+            )?),
+        };
+        Ok(Self { context, pairs })
+    }
+
+    /// Returns the indices of all examples.
+    pub(crate) fn index_ranges(&self) -> IndexRanges {
+        match &self.pairs {
+            PairSource::Sampler(_) => {
+                let preferences = self.context.stage.preferences.as_ref();
+                IndexRanges {
+                    training: 0..preferences.map_or(0, |p| p.cases),
+                    validation: VALIDATION_START..VALIDATION_START + VALIDATION_EXAMPLES,
+                }
+            }
+            PairSource::File { split, .. } => {
+                let trained = split.trained as u64;
+                IndexRanges {
+                    training: 0..trained,
+                    validation: trained..split.items.len() as u64,
+                }
+            }
+        }
+    }
+
+    /// Returns the sequences of the example at an index. Sampled evaluations have no wrong findings, because the chosen
+    /// ones must be right.
+    pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
+        let StageContext {
+            config,
+            stage,
+            sampler,
+            builder,
+            ..
+        } = self.context;
+        match &self.pairs {
+            PairSource::Sampler(sequences) => {
+                let mut example = sampler.preference_example(stage, index)?;
+                let negatives = stage.preferences.iter().flat_map(|p| &p.negatives);
+                let negatives: Vec<_> = negatives.copied().collect();
+                sequences.build(
+                    &example.pair,
+                    &example.merged,
+                    &stage.member_indices(),
+                    |ratings| {
+                        let negative = derive_any_negative(&negatives, ratings, &mut example.rng)?;
+                        Some(negative.ratings)
+                    },
+                )
+            }
+            PairSource::File { path, split } => {
+                let pair = split.items.get(index as usize);
+                let pair = pair.with_context(|| format!("no preference pair {index}"))?;
+                let sequences = FileSequenceBuilder {
+                    tokenizer: builder.tokenizer(),
+                    processor: &config.processor(),
+                    image_tokens: builder.image_tokens(),
+                    reward: stage.kind.reward_token_role(),
+                };
+                let sequences = sequences.preferences(pair, &stage.member_indices());
+                sequences.with_context(|| location(path, pair))
+            }
+        }
+    }
+
+    /// Returns the prompt of the first pair of a file.
+    pub(crate) fn first_prompt(&self) -> &[Piece] {
+        match &self.pairs {
+            PairSource::File { split, .. } => split.items.first().map_or(&[], |pair| &pair.prompt),
+            PairSource::Sampler(_) => &[],
+        }
+    }
+
+    /// Checks a file before training: images exist, reward tokens match the stage's kind, and every member has enough
+    /// pairs.
+    pub(crate) fn check(&self) -> Result<()> {
+        let PairSource::File { path, split } = &self.pairs else {
+            return Ok(());
+        };
+        let stage = self.context.stage;
+        let role = stage.kind.reward_token_role();
+        for pair in &split.items {
+            check_image(pair.image.as_deref())
+                .and_then(|()| check_reward_tokens(pair, role))
+                .with_context(|| location(path, pair))?;
+        }
+        let (training, validation) = split.items.split_at(split.trained);
+        for member in stage.member_indices() {
+            let count = |pairs: &[PreferencePair]| {
+                let own = pairs.iter().filter(|pair| pair.is_for(member));
+                own.count()
+            };
+            let counts = PairCounts {
+                training: count(training),
+                validation: count(validation),
+            };
+            counts.check(stage, member)?;
+        }
+        Ok(())
+    }
+}
+
+impl PairCounts {
+    /// Checks that a member has at least one pair for training and one for validation.
+    pub(crate) fn check(&self, stage: &StageConfig, member: usize) -> Result<()> {
+        if self.training > 0 && self.validation > 0 {
+            return Ok(());
+        }
+        bail!(
+            "stage {}: {} has {} preference pairs for training and {} for validation, expected at least one each\n\
+             hint: raise `cases` or extend `file` in [stages.preferences], change `negatives`, or name other `members`",
+            stage.name,
+            MEMBERS[member],
+            self.training,
+            self.validation
+        )
+    }
+}
+
+/// Returns the file and line of a pair.
+fn location(file: &Path, pair: &PreferencePair) -> String {
+    format!("{}, line {}", file.display(), pair.line)
+}

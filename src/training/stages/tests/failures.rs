@@ -1,0 +1,54 @@
+//! Trainings that fail or stop, and resume.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{run, run_to_end, supervised};
+use crate::support::terminal::exit::EngineFailure;
+use crate::support::terminal::interrupt::Interrupt;
+
+#[test]
+fn nan_loss_is_engine_failure_and_allows_corrected_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path();
+    let error = run(&supervised(1e38, out), out, &Interrupt::default()).unwrap_err();
+    assert!(error.downcast_ref::<EngineFailure>().is_some(), "{error:#}");
+    assert!(format!("{error:#}").contains("NaN"), "{error:#}");
+    run_to_end(&supervised(1e-4, out), out);
+    assert!(out.join("panel/panel.toml").is_file());
+}
+
+/// A stage that fails late is not lost: it resumes at its last validation with a lower learning rate.
+#[test]
+fn stage_resumes_with_lower_learning_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path();
+    let six_steps = |out: &Path| {
+        let mut config = supervised(1e-3, out);
+        (config.stages[0].steps, config.stages[0].validate_every) = (6, Some(1));
+        config
+    };
+    let config = six_steps(out);
+    let interrupt = Interrupt::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !out.join("sft.best.json").exists() && !out.join("panel").exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            interrupt.request();
+        });
+        run(&config, out, &interrupt).unwrap();
+    });
+    let mut config = six_steps(&dir.path().join("other"));
+    config.stages[0].learning_rate = 1e-4;
+    run_to_end(&config, out);
+    let text = std::fs::read_to_string(out.join("sft.metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        Some((line["step"].as_u64()?, line["rate"].as_f64()?))
+    });
+    let rates: Vec<(u64, f64)> = lines.flatten().collect();
+    let steps: Vec<u64> = rates.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [1, 2, 3, 4, 5, 6], "{text}");
+    assert!(rates[0].1 > 5e-4 && rates[5].1 < 1e-4, "{rates:?}");
+}
