@@ -1,30 +1,32 @@
-//! Charts as SVG, in a page or as a file of their own. Each stands beside a table with the same numbers, and
-//! says in words what it shows.
+//! SVG charts, for a page or as files. Each accompanies a table with the same numbers and has a text description.
 
 use std::fmt::Write as _;
 
 use crate::support::escape::html;
 
-/// The width of a chart in its own units: that of a small phone, so that its letters are never too small.
+/// The width of a chart in its own units: that of a small phone, so that text stays readable.
 const WIDTH: f64 = 340.0;
-/// Room beside the axis.
+/// Space left and right of the axis.
 const MARGIN: f64 = 20.0;
 /// The height of a row: a line of text and its mark.
 const ROW: f64 = 40.0;
 
-/// How the parts of a chart look in a file of its own; a page has its own style.
+/// The style of a chart file; a page has its own style.
 const STYLE: &str = "text{fill:#1d2226;font:12px sans-serif}.tick{fill:#565d63;font-size:11px}.title{font-weight:bold}\
     .grid{stroke:#d9d6cd}.even{stroke:#565d63;stroke-dasharray:4 3}.mark{fill:#0b5566;stroke:#0b5566;stroke-width:2}\
     path.mark{fill:none}";
-/// The height of a line of a title, and how many letters fit on it.
-const LINE: (f64, usize) = (16.0, 50);
+/// The height of a title line.
+const TITLE_LINE_HEIGHT: f64 = 16.0;
+
+/// The number of characters of a title line.
+const TITLE_LINE_CHARS: usize = 50;
 
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// How it is read.
+    /// How to read the chart.
     pub description: String,
     height: f64,
     body: String,
@@ -32,23 +34,23 @@ pub struct Chart {
 
 /// An axis.
 pub(crate) struct Axis {
-    /// Its ends.
+    /// The values at its ends.
     pub(crate) ends: [f64; 2],
-    /// Where it is marked, and with what.
+    /// Tick values and their labels.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// Where a line stands that values are held against.
+    /// The value of the dashed reference line.
     pub(crate) line: Option<f64>,
 }
 
 /// A value with its interval.
 pub(crate) struct ChartMark {
-    /// Whose.
+    /// The label.
     pub(crate) label: String,
-    /// The value; `None` where it is undefined.
+    /// The value; `None` if it is undefined.
     pub(crate) value: Option<f64>,
-    /// Its interval.
+    /// The confidence interval.
     pub(crate) interval: Option<[f64; 2]>,
-    /// Whether it is of the second kind: raters beside the judge.
+    /// True for the second series (the human ceiling), drawn hollow.
     pub(crate) second: bool,
 }
 
@@ -63,8 +65,8 @@ impl Axis {
         }
     }
 
-    /// The part of 0 to 100 % in which values and intervals lie, so that small differences are seen.
-    pub(crate) fn around(marks: &[ChartMark]) -> Self {
+    /// The part of 0 to 100 % that contains all values and intervals, so that small differences are visible.
+    pub(crate) fn zoomed(marks: &[ChartMark]) -> Self {
         let ends = marks.iter().filter_map(|mark| mark.interval).flatten();
         let all = ends.chain(marks.iter().filter_map(|mark| mark.value));
         let (low, high) = all.fold((100.0_f64, 0.0_f64), |(low, high), value| {
@@ -105,7 +107,7 @@ impl Axis {
         MARGIN + part * (WIDTH - 2.0 * MARGIN)
     }
 
-    /// The lines and labels of the axis, for rows that end at `bottom`.
+    /// Draws the lines and labels of the axis, for rows that end at `bottom`.
     fn draw(&self, bottom: f64) -> String {
         let mut svg = String::new();
         for (value, label) in &self.ticks {
@@ -130,7 +132,7 @@ impl Axis {
 }
 
 impl Chart {
-    /// Values with their intervals, a row for each.
+    /// A forest plot: one row per value with its interval.
     pub(crate) fn forest(title: &str, description: &str, axis: &Axis, marks: &[ChartMark]) -> Self {
         let bottom = 4.0 + ROW * marks.len() as f64;
         let mut body = axis.draw(bottom);
@@ -173,7 +175,7 @@ impl Chart {
         }
     }
 
-    /// Bars of counts at equal steps from one end of the axis to the other.
+    /// A bar chart of counts, at equal steps along the axis.
     pub(crate) fn bars(title: &str, description: &str, axis: &Axis, counts: &[usize]) -> Self {
         const TALL: f64 = 64.0;
         let base = 30.0 + TALL;
@@ -207,7 +209,7 @@ impl Chart {
         }
     }
 
-    /// The figure, whose parts bear names that begin with `id`.
+    /// Returns the chart as an SVG element; the ids of its parts start with `id`.
     pub(crate) fn svg(&self, id: &str) -> String {
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
@@ -219,13 +221,13 @@ impl Chart {
         )
     }
 
-    /// The chart as a file, with its title above it.
-    pub(crate) fn file(&self) -> String {
+    /// Returns the chart as an SVG file, with its title.
+    pub(crate) fn to_svg_file(&self) -> String {
         let mut title = String::new();
         let lines = lines(&self.title);
-        let top = LINE.0 * lines.len() as f64 + 8.0;
+        let top = TITLE_LINE_HEIGHT * lines.len() as f64 + 8.0;
         for (i, line) in lines.iter().enumerate() {
-            let y = LINE.0 * (i + 1) as f64 - top;
+            let y = TITLE_LINE_HEIGHT * (i + 1) as f64 - top;
             let _ = write!(
                 title,
                 "<text class=\"title\" x=\"{MARGIN}\" y=\"{y:.0}\">{}</text>",
@@ -246,23 +248,23 @@ impl Chart {
     }
 }
 
-/// What a chart of shares in a file of its own shows.
-pub(crate) const DOTS: &str = "Dots are shares, lines their 95 % intervals.";
+/// The description of a chart file of proportions.
+pub(crate) const DOTS: &str = "Dots are proportions, lines their 95 % confidence intervals.";
 
-/// A label with its share, for charts without a table beside them.
-pub(crate) fn labelled(name: &str, share: Option<f64>) -> String {
-    share.map_or(name.to_owned(), |share| {
-        format!("{name}: {:.1} %", 100.0 * share)
+/// Returns a label with its value in percent, for charts without a table.
+pub(crate) fn label_with_value(name: &str, proportion: Option<f64>) -> String {
+    proportion.map_or(name.to_owned(), |proportion| {
+        format!("{name}: {:.1} %", 100.0 * proportion)
     })
 }
 
-/// A text on as many lines as it needs, broken between words.
+/// Breaks a title into lines between words.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= LINE.1 => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= TITLE_LINE_CHARS => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -272,15 +274,15 @@ fn lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// A label that fits into the width: the beginning and the end of a longer one, which tell names and paths apart.
+/// Shortens a long label in the middle, because names and paths differ at their start and end.
 fn short(label: &str) -> String {
-    const MOST: usize = 44;
+    const MAX_CHARS: usize = 44;
     let n = label.chars().count();
-    if n <= MOST {
+    if n <= MAX_CHARS {
         return label.to_owned();
     }
-    let begin = label.chars().take(MOST / 2 - 1).chain(['…']);
-    begin.chain(label.chars().skip(n - MOST / 2)).collect()
+    let begin = label.chars().take(MAX_CHARS / 2 - 1).chain(['…']);
+    begin.chain(label.chars().skip(n - MAX_CHARS / 2)).collect()
 }
 
 #[cfg(test)]
@@ -288,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_draws_every_value_and_escapes_names() {
+    fn svg_file_has_every_value_and_escaped_names() {
         let mark = |label: &str, value, interval| ChartMark {
             label: label.to_owned(),
             value,
@@ -305,7 +307,7 @@ mod tests {
             mark("nothing", None, None),
         ];
         let title = "a set whose name is far too long to stand on a line of its own";
-        let drawn = Chart::forest(title, "dots", &Axis::percent(None), &marks).file();
+        let drawn = Chart::forest(title, "dots", &Axis::percent(None), &marks).to_svg_file();
         for part in [
             "a&lt;b",
             "pathpath",
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_is_as_wide_as_what_is_told_apart() {
+    fn zoomed_axis_contains_all_values() {
         let mark = |value, interval| ChartMark {
             label: String::new(),
             value,
@@ -333,7 +335,7 @@ mod tests {
             mark(Some(0.927), Some([0.91, 0.943])),
             mark(Some(0.953), None),
         ];
-        let axis = Axis::around(&near);
+        let axis = Axis::zoomed(&near);
         let percent = |axis: &Axis| axis.ends.map(|end| (100.0 * end).round() as u8);
         assert_eq!(percent(&axis), [91, 96]);
         let ticks: Vec<&str> = axis.ticks.iter().map(|tick| tick.1.as_str()).collect();
@@ -344,12 +346,12 @@ mod tests {
             (vec![mark(Some(1.0), None)], [0, 100]),
             (vec![mark(Some(0.31), Some([0.11, 0.46]))], [10, 50]),
         ] {
-            assert_eq!(percent(&Axis::around(&far)), ends);
+            assert_eq!(percent(&Axis::zoomed(&far)), ends);
         }
     }
 
     #[test]
-    fn bars_are_as_high_as_their_counts() {
+    fn bar_heights_are_proportional_to_counts() {
         let chart = Chart::bars("m", "counts", &Axis::points(), &[0, 2, 1]);
         assert_eq!(chart.body.matches("<rect").count(), 2);
         assert!(chart.body.contains("m (n 3)"));

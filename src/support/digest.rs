@@ -36,6 +36,13 @@ impl Digest {
     }
 }
 
+/// Returns the FNV-1a hash of a text: fast and stable, not cryptographic.
+pub(crate) fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 /// A reader that hashes what it reads, so that a file is read only once.
 pub struct HashingReader<R> {
     inner: R,

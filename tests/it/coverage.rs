@@ -70,7 +70,7 @@ fn coverage_is_told_in_the_same_words_everywhere() {
             "{text}"
         );
         assert!(
-            text.contains("if those without a verdict were all wrong"),
+            text.contains("bounds if all unscored cases were wrong or right"),
             "{text}"
         );
         let rank = told(&folder, &["rank", "out"], format);
@@ -82,7 +82,7 @@ fn coverage_is_told_in_the_same_words_everywhere() {
         let report = report.replace('\u{a0}', " ");
         assert!(report.contains(words), "{format}");
         assert!(
-            report.contains("if those without were all wrong"),
+            report.contains("bounds if all unscored pairs were wrong or right"),
             "{format}"
         );
     }
@@ -90,7 +90,7 @@ fn coverage_is_told_in_the_same_words_everywhere() {
     assert_eq!(whole.judge("out", &[]).code, 0);
     let text = told(&whole, &["agree", "out"], "text");
     assert!(
-        text.contains("4 of 4 labelled pairs") && !text.contains("all wrong"),
+        text.contains("4 of 4 labelled pairs") && !text.contains("were wrong"),
         "{text}"
     );
 }

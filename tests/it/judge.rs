@@ -375,7 +375,7 @@ fn help_teaches_with_examples() {
         "Examples:",
         "ACEM3_PANEL",
         "--max-unscored",
-        "resumes",
+        "resume",
         "records.jsonl",
     ] {
         assert!(said.out.contains(word), "{word} is missing");

@@ -70,7 +70,7 @@ fn chance_is_not_taken_for_a_difference() {
     assert!(said.out.contains("win / tie / loss"), "{}", said.out);
     let markdown = folder.run(&["rank", "out", "--resamples", "50", "--format", "markdown"]);
     assert!(
-        markdown.out.contains("| model | rank |"),
+        markdown.out.contains("| model | rank [95 % CI] |"),
         "{}",
         markdown.out
     );

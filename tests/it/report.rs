@@ -228,7 +228,7 @@ fn images_are_those_that_were_judged_or_none() {
     );
     fs::rename(folder.path("cases"), folder.path("moved")).unwrap();
     let said = folder.run(&["report", "--resamples", "50", "out"]);
-    assert!(said.err.contains("hint: --images PATH"), "{}", said.err);
+    assert!(said.err.contains("--images PATH"), "{}", said.err);
     let found = report(&folder, &["out", "--images", "moved"]);
     assert_eq!(pictures(&found), 1);
 }

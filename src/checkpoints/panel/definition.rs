@@ -17,7 +17,7 @@ use crate::checkpoints::published::CheckpointSource;
 use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
-use crate::support::terminal::exit::advised;
+use crate::support::terminal::exit::with_hint;
 
 /// How the members are asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl PanelDefinition {
         downloads: Downloads,
     ) -> Result<Self> {
         let recipe = Self::of_files(files, place, downloads);
-        recipe.map_err(|error| advised(error, AGAIN))
+        recipe.map_err(|error| with_hint(error, AGAIN))
     }
 
     fn of_files(files: &PanelFiles, place: &Placement, downloads: Downloads) -> Result<Self> {

@@ -12,7 +12,7 @@ use crate::checkpoints::panel::definition::PromptConfig;
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::store::weight_files::{Checkpoint, shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
-use crate::support::terminal::exit::advised;
+use crate::support::terminal::exit::with_hint;
 
 /// What helps a person whose tensors are not those of their configuration.
 const TOGETHER: &str =
@@ -81,7 +81,7 @@ impl TrunkGroup {
             // misshapen or of no use is found; equal tensors are the same in memory.
             let (eyes, trunk, head) = parts(member, depth, device)
                 .with_context(|| member.origin.clone())
-                .map_err(|error| advised(error, TOGETHER))?;
+                .map_err(|error| with_hint(error, TOGETHER))?;
             heads.push(head);
             shared.get_or_insert((member, eyes, trunk));
         }

@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
                 Ok(case) => self.case(&Arc::new(case), interrupt)?,
                 Err(problem) => self.problem(&problem)?,
             }
-            if interrupt.requested() {
+            if interrupt.is_requested() {
                 self.write_ready()?;
                 self.journal.sync()?;
                 return Ok(false);
@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         let image = case.image.as_ref().map(|source| self.images.read(source));
         let last = pairs.len().saturating_sub(1);
         for (i, pair) in pairs.into_iter().enumerate() {
-            if interrupt.requested() {
+            if interrupt.is_requested() {
                 break;
             }
             let completes = (i == last).then_some(RecordBoundary::Case);

@@ -16,8 +16,13 @@ impl Reasons {
 
     /// Returns a note for each reason: `undefined: kappa, Spearman (fewer than two cases)`.
     pub fn undefined_notes(self) -> Vec<String> {
+        self.notes("undefined")
+    }
+
+    /// Returns a note for each reason, which starts with `what`.
+    pub fn notes(self, what: &str) -> Vec<String> {
         let note = |(reason, subjects): (String, Vec<String>)| {
-            format!("undefined: {} ({reason})", subjects.join(", "))
+            format!("{what}: {} ({reason})", subjects.join(", "))
         };
         self.0.into_iter().map(note).collect()
     }

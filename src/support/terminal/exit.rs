@@ -63,7 +63,7 @@ pub struct Interrupted(pub &'static str);
 pub struct ClosedStdout;
 
 /// Adds a line `hint: …` to an error, unless one of its causes has one.
-pub fn advised(error: anyhow::Error, hint: &str) -> anyhow::Error {
+pub fn with_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
     let has_hint = |text: String| text.lines().any(|line| line.trim().starts_with("hint:"));
     if error.chain().any(|cause| has_hint(cause.to_string())) {
         return error;
@@ -87,7 +87,7 @@ pub fn finish(result: anyhow::Result<Exit>) -> ExitCode {
     }
     let exit = exit_of(&error);
     // A closed stderr cannot be reported.
-    let _ = io::stderr().write_all(describe(&error).as_bytes());
+    let _ = io::stderr().write_all(render_error(&error).as_bytes());
     exit.into()
 }
 
@@ -108,7 +108,7 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// Returns the error as printed.
-pub fn describe(error: &anyhow::Error) -> String {
+pub fn render_error(error: &anyhow::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -171,7 +171,7 @@ mod tests {
         let error = anyhow!("unknown tensor `a`\n   0: backtrace::frame\n   1: main")
             .context("panel/config.toml: expected 4 members, got 3\nhint: acem3 verify panel");
         assert_eq!(
-            describe(&error),
+            render_error(&error),
             "error: panel/config.toml: expected 4 members, got 3\n  because: unknown tensor `a`\n\
              hint: acem3 verify panel\n"
         );
@@ -181,7 +181,7 @@ mod tests {
     fn toml_errors_keep_their_reason() {
         let broken = toml::from_str::<toml::Table>("seed = \nb = 1\n").unwrap_err();
         let reason = broken.message().lines().last().unwrap().to_owned();
-        let text = describe(&anyhow::Error::new(broken).context("train.toml: not a recipe"));
+        let text = render_error(&anyhow::Error::new(broken).context("train.toml: not a recipe"));
         let (place, _) = text.split_once(&reason).expect("the reason is told");
         assert!(
             place.starts_with("error: train.toml: not a recipe\n  because: at line 1"),
@@ -192,16 +192,16 @@ mod tests {
 
     #[test]
     fn hint_is_added_once() {
-        let plain = advised(anyhow!("torn").context("x.bin"), "fetch it again");
+        let plain = with_hint(anyhow!("torn").context("x.bin"), "fetch it again");
         let told = "error: x.bin\n  because: torn\nhint: fetch it again\n";
-        assert_eq!(describe(&plain), told);
-        assert_eq!(describe(&advised(plain, "another")), told);
+        assert_eq!(render_error(&plain), told);
+        assert_eq!(render_error(&with_hint(plain, "another")), told);
     }
 
     #[test]
     fn repeated_causes_are_skipped() {
         let error = anyhow!("no space").context("cannot write x: no space");
-        assert_eq!(describe(&error), "error: cannot write x: no space\n");
+        assert_eq!(render_error(&error), "error: cannot write x: no space\n");
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Interrupt {
     ///
     /// [`Interrupted`].
     pub fn check(&self, then: &'static str) -> Result<(), Interrupted> {
-        if self.requested() {
+        if self.is_requested() {
             Err(Interrupted(then))
         } else {
             Ok(())
@@ -48,7 +48,7 @@ impl Interrupt {
     }
 
     /// Returns true after the first signal.
-    pub fn requested(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::statistics::mean_interval;
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, label_with_value};
 use crate::support::tables::{Table, TableSection, TableStyle, render};
 use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::TrainConfig;
@@ -128,7 +128,7 @@ impl AblationTable {
         let mark = |row: &AblationRow| {
             let cell = row.cells.first();
             ChartMark {
-                label: labelled(&row.name, cell.map(|cell| cell.mean)),
+                label: label_with_value(&row.name, cell.map(|cell| cell.mean)),
                 value: cell.map(|cell| cell.mean),
                 interval: cell.and_then(|cell| cell.interval),
                 second: false,
@@ -136,7 +136,7 @@ impl AblationTable {
         };
         let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
         let title = format!("{title} ({})", self.budget);
-        Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
+        Chart::forest(&title, DOTS, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 }
 

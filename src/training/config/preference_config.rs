@@ -50,15 +50,15 @@ impl PreferenceConfig {
     /// Returns an error if no negative applies to one of the members. Files bring their own rejected evaluations.
     pub(crate) fn check_negatives(
         &self,
-        members: impl Iterator<Item = &'static str>,
+        mut members: impl Iterator<Item = &'static str>,
     ) -> Result<()> {
         if self.file.is_some() {
             return Ok(());
         }
         let applies = |member: &str| self.negatives.iter().any(|n| n.applies_to(member));
-        match { members }.find(|member| !applies(member)) {
+        match members.find(|member| !applies(member)) {
             Some(member) => bail!(
-                "[stages.preferences]: negatives has no change that applies to {member}\n\
+                "[stages.preferences]: none of the negatives applies to {member}\n\
                  hint: reference-removal applies to medical_knowledge only; add another negative, or name other \
                  `members`"
             ),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::checkpoints::hub::HubStamp;
 use crate::statistics::{Clusters, Difference, difference, holm};
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, label_with_value};
 use crate::support::tables::{Table, TableSection, TableStyle, render};
 use crate::support::terminal::number::{format_p_value, with_interval};
 use crate::training::measurement::{Proportion, share};
@@ -86,7 +86,7 @@ impl EncoderComparison {
         let mark = |row: &EncoderRow| {
             let share = row.figures.first().and_then(|f| f.share);
             ChartMark {
-                label: labelled(&row.encoder, share.map(|s| s.value)),
+                label: label_with_value(&row.encoder, share.map(|s| s.value)),
                 value: share.map(|s| s.value),
                 interval: share.map(|s| s.interval),
                 second: false,
@@ -94,7 +94,7 @@ impl EncoderComparison {
         };
         let marks: Vec<ChartMark> = self.rows.iter().map(mark).collect();
         let title = format!("{figure} ({}, 95 % intervals)", self.set);
-        Chart::forest(&title, DOTS, &Axis::around(&marks), &marks).file()
+        Chart::forest(&title, DOTS, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 
     /// Rows compared with the first. All rows hold the same things in the same order.

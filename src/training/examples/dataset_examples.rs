@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use acem3_experts::Criterion;
 use acem3_experts::train::Observation;
 use acem3_vision::{ImageProcessor, Limits};
 use anyhow::{Error, Result, bail};
@@ -16,13 +15,15 @@ use crate::data::dataset_rows::{
     DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_real, path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
-use crate::data::phantoms::defect_table::RULES;
-use crate::data::phantoms::rules::phrase;
 use crate::data::phantoms::{Claim, Defect, response_writer};
 use crate::support::digest::Digest;
 use crate::training::examples::attributes::QuestionAttributes;
-use crate::training::examples::example::{PairExample, ResponseExample};
-use crate::training::examples::sequence_builder::{AnswerExample, QuestionWithAnswer};
+use crate::training::examples::dataset_responses::{
+    claim, corrupt_finding, lower_perfect_tone, sample_defects,
+};
+use crate::training::examples::example::{
+    AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
+};
 
 /// Maximum questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
@@ -348,65 +349,4 @@ fn weighted_datasets(
         items,
     });
     Ok(weighted.collect())
-}
-
-/// Returns the claim of an answer, as the answer alone or in a sentence.
-fn claim(answer: &str, truth: &str, is_right: bool, rng: &mut ChaCha8Rng) -> Claim {
-    let bare = answer.trim_end_matches('.');
-    let sentence = match rng.random_range(0..4) {
-        0 => format!("The answer is {}.", bare.to_lowercase()),
-        1 => format!("It is {}.", bare.to_lowercase()),
-        2 => format!("The image shows {}.", bare.to_lowercase()),
-        _ => format!("{bare}."),
-    };
-    Claim::single(
-        &sentence,
-        &answer.to_lowercase(),
-        &truth.to_lowercase(),
-        is_right,
-    )
-}
-
-/// Samples at most one defect.
-fn sample_defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
-    if rng.random_bool(0.6) {
-        return Vec::new();
-    }
-    let kinds = RULES
-        .iter()
-        .map(|rule| rule.defect)
-        .filter(|d| *d != Defect::Evasive);
-    kinds
-        .collect::<Vec<_>>()
-        .choose(rng)
-        .copied()
-        .into_iter()
-        .collect()
-}
-
-/// Replaces the finding in the factual analysis with a wrong one, which has no loss.
-fn corrupt_finding(response: &mut ResponseExample, claimed: &str, shown: &str) {
-    let at = Criterion::ALL
-        .iter()
-        .position(|c| *c == Criterion::FactualAccuracy);
-    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
-        && rating.score > 0
-    {
-        rating.analysis =
-            response_writer::finding(claimed, shown, if claimed == shown { 5 } else { 1 });
-        rating.trains_finding = false;
-    }
-}
-
-/// Lowers a perfect score of tone and empathy by one point.
-fn lower_perfect_tone(response: &mut ResponseExample) {
-    let at = Criterion::ALL
-        .iter()
-        .position(|c| *c == Criterion::ToneAndEmpathy);
-    if let Some(rating) = at.and_then(|at| response.ratings.get_mut(at))
-        && rating.score == 5
-    {
-        rating.score = 4;
-        rating.analysis = String::from(phrase(Criterion::ToneAndEmpathy, 4));
-    }
 }

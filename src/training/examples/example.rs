@@ -1,4 +1,4 @@
-//! Training examples of judging: a pair of responses with right evaluations.
+//! Training examples: pairs of responses with right evaluations, and images with questions and answers.
 
 use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
@@ -12,6 +12,20 @@ use crate::training::examples::pixels::Pixels;
 const EXPERT_ERROR_RATE: f64 = 0.5;
 /// Proportion of changed scores in such evaluations.
 const CHANGED_SCORE_RATE: f64 = 0.15;
+
+/// An image with questions and short answers.
+pub(crate) struct AnswerExample {
+    /// The preprocessed image.
+    pub(crate) pixels: Pixels,
+    /// Questions about it.
+    pub(crate) questions: Vec<QuestionWithAnswer>,
+}
+
+/// A question and its right answer.
+pub(crate) struct QuestionWithAnswer {
+    pub(crate) question: String,
+    pub(crate) answer: String,
+}
 
 /// A pair of responses with right evaluations.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::Attributes;
-use crate::support::digest::Digest;
+use crate::support::digest::{Digest, fnv1a};
 use crate::training::config::stage_config::StageConfig;
 use crate::training::config::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
@@ -230,7 +230,7 @@ impl ExampleSampler {
     }
 
     fn rng(&self, stage: &StageConfig, index: u64) -> ChaCha8Rng {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ name_hash(&stage.name));
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ fnv1a(&stage.name));
         rng.set_stream(index);
         rng
     }
@@ -238,7 +238,7 @@ impl ExampleSampler {
 
 /// Returns the phantom of an example. Stages have different phantoms.
 fn phantom_index(stage: &StageConfig, index: u64) -> u64 {
-    (name_hash(&stage.name) << 32).wrapping_add(index)
+    (fnv1a(&stage.name) << 32).wrapping_add(index)
 }
 
 /// Samples the members that train on a pair. `member`: the only one, if the stage trains a single member.
@@ -265,11 +265,4 @@ fn learning_members(
             conclusion: rng.random_bool(easy_proportion),
         },
     }
-}
-
-/// Hashes the name of a stage with FNV-1a.
-fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod dataset_examples;
+pub(crate) mod dataset_responses;
 pub(crate) mod example;
 pub(crate) mod example_sampler;
 pub(crate) mod phantom_examples;

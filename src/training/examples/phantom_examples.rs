@@ -9,8 +9,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::pixels::preprocess_phantom;
 use crate::data::phantoms::{draw, practice, practice_responses, scene};
-use crate::training::examples::example::{PairExample, ResponseExample};
-use crate::training::examples::sequence_builder::{AnswerExample, QuestionWithAnswer};
+use crate::training::examples::example::{
+    AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
+};
 
 /// Maximum questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;

@@ -212,7 +212,7 @@ impl Introspection<'_> {
             if batch.is_empty() {
                 break;
             }
-            if self.interrupt.requested() {
+            if self.interrupt.is_requested() {
                 return Ok(None);
             }
             ask(&batch, adviser, self.attempts, &mut ledger)?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::support::chart::{Axis, Chart, ChartMark, DOTS, labelled};
+use crate::support::chart::{Axis, Chart, ChartMark, DOTS, label_with_value};
 use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::measurement::Proportion;
@@ -81,7 +81,7 @@ impl Rounds {
             };
             let value = right.map(|share| share.value);
             ChartMark {
-                label: labelled(&format!("round {}", round.round), value),
+                label: label_with_value(&format!("round {}", round.round), value),
                 value,
                 interval: right.map(|share| share.interval),
                 second: false,
@@ -93,7 +93,7 @@ impl Rounds {
             "order accuracy on training cases"
         };
         let marks: Vec<ChartMark> = self.rounds.iter().map(mark).collect();
-        Chart::forest(title, DOTS, &Axis::around(&marks), &marks).file()
+        Chart::forest(title, DOTS, &Axis::zoomed(&marks), &marks).to_svg_file()
     }
 }
 

@@ -12,6 +12,7 @@ use super::evaluations_file::EvaluationExample;
 use crate::statistics::{
     Bootstrap, Clusters, Estimate, Logistic, LogisticObservation, mean, share_interval,
 };
+use crate::support::digest::fnv1a;
 
 /// Minimum number of rated evaluations.
 const MIN_RATED: usize = 20;
@@ -176,11 +177,9 @@ struct HashedWord {
     sign: f64,
 }
 
-/// Hashes a word with FNV-1a.
+/// Returns the feature of a word by its hash.
 fn hash_word(word: &str) -> HashedWord {
-    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv1a(word);
     let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
     HashedWord {
         feature: (hash % WORD_FEATURES as u64) as usize,

@@ -53,7 +53,7 @@ impl TrainingProgress {
 
     /// Returns true if the user has interrupted the training.
     pub(crate) fn interrupted(&self) -> bool {
-        self.interrupt.requested()
+        self.interrupt.is_requested()
     }
 
     /// Returns the time between two reports.

@@ -89,7 +89,7 @@ fn full_table(section: &TargetAgreement) -> TableSection {
                 .to_owned(),
         );
     }
-    notes.extend(undefined_reasons(statistics, has_ceiling).undefined_notes());
+    notes.extend(undefined_notes(statistics, has_ceiling));
     if statistics
         .iter()
         .any(AgreementStatistic::uses_wilson_interval)
@@ -145,21 +145,29 @@ fn estimate_cell(statistic: Statistic, estimate: &Estimate) -> String {
 }
 
 /// Why statistics or their intervals are undefined, those of the raters too.
-fn undefined_reasons(statistics: &[AgreementStatistic], has_ceiling: bool) -> Reasons {
-    let mut reasons = Reasons::default();
+fn undefined_notes(statistics: &[AgreementStatistic], has_ceiling: bool) -> Vec<String> {
+    let (mut no_value, mut no_interval) = (Reasons::default(), Reasons::default());
+    let mut add = |subject: String, estimate: &Estimate, reason: Option<String>| {
+        if let Some(reason) = reason {
+            let reasons = if estimate.value.is_ok() {
+                &mut no_interval
+            } else {
+                &mut no_value
+            };
+            reasons.add(subject, reason);
+        }
+    };
     for statistic in statistics {
         let title = statistic.statistic.title();
-        let ceiling = statistic.ceiling.as_ref().filter(|_| has_ceiling);
-        if let Some(reason) = ceiling.and_then(|c| c.reason()) {
-            reasons.add(format!("{title} of the raters"), reason);
+        if let Some(ceiling) = statistic.ceiling.as_ref().filter(|_| has_ceiling) {
+            let subject = format!("{title} of the raters");
+            add(subject, &ceiling.estimate, ceiling.reason());
         }
-        if let Some(reason) = statistic.reason() {
-            let is_interval = statistic.estimate.value.is_ok();
-            let suffix = if is_interval { " interval" } else { "" };
-            reasons.add(format!("{title}{suffix}"), reason);
-        }
+        add(title.to_owned(), &statistic.estimate, statistic.reason());
     }
-    reasons
+    let mut notes = no_value.undefined_notes();
+    notes.extend(no_interval.notes("no interval"));
+    notes
 }
 
 fn exact_interval_note(statistics: &[AgreementStatistic]) -> Option<String> {

@@ -11,8 +11,9 @@ use anyhow::Result;
 
 use crate::data::phantoms::response_writer::found;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::examples::example::{PairExample, RatingExample};
-use crate::training::examples::pixels::Pixels;
+use crate::training::examples::example::{
+    AnswerExample, PairExample, QuestionWithAnswer, RatingExample,
+};
 use crate::training::examples::prompt_completion::{PromptCompletion, merge_into_branches};
 use crate::training::examples::train_tokenizer::ANSWER;
 
@@ -44,20 +45,6 @@ struct MemberFormat {
     format: Format,
     /// The format as tokens, with the prefix of completions.
     tokens: Vec<TokenStep>,
-}
-
-/// An image with questions and short answers.
-pub(crate) struct AnswerExample {
-    /// The preprocessed image.
-    pub(crate) pixels: Pixels,
-    /// Questions about it.
-    pub(crate) questions: Vec<QuestionWithAnswer>,
-}
-
-/// A question and its right answer.
-pub(crate) struct QuestionWithAnswer {
-    pub(crate) question: String,
-    pub(crate) answer: String,
 }
 
 /// Members that train on a pair.

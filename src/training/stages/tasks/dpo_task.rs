@@ -184,7 +184,7 @@ fn read_references(path: &Path, n: usize) -> Result<Vec<[f64; 2]>> {
         values => bail!(
             "{}: found {} pairs, expected {n}\nhint: delete the file and run again",
             path.display(),
-            values.map_or(0, |values| values.len())
+            values.as_ref().map_or(0, Vec::len)
         ),
     }
 }
