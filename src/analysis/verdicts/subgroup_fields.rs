@@ -1,4 +1,4 @@
-//! Subgroups: fields of the cases by which verdicts can be grouped.
+//! Subgroup fields: case fields that group verdicts.
 
 use serde_json::Value;
 

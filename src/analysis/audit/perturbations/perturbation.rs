@@ -80,7 +80,7 @@ pub(crate) enum Edit {
     Append(&'static str),
     /// The pair becomes a correct response and the same with an error.
     Error(MedicalError),
-    /// The pair becomes a correct response and the same behind a neutral clause.
+    /// The pair becomes a correct response and the same after a neutral clause.
     NeutralClause,
 }
 

@@ -1,4 +1,4 @@
-//! The plan of an audit: every pair as it is, and every perturbation of it.
+//! The plan of an audit: every original pair and its perturbations.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The whole result of an audit, as it is written to JSON and read back.
+//! The complete result of an audit and its JSON form.
 
 use serde::{Deserialize, Serialize};
 

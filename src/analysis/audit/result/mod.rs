@@ -1,4 +1,4 @@
-//! Results of an audit: estimates, measures, findings, thresholds and trials, as they are written to JSON.
+//! Results of an audit and their JSON form: estimates, measures, findings, thresholds and trials.
 
 mod audit_result;
 mod estimate;

@@ -1,12 +1,11 @@
 //! Thresholds: the largest or smallest value of a measure that passes.
 
-use super::threshold_result::ThresholdResult;
-
 use super::audit_result::AuditResult;
 use super::estimate::AuditEstimate;
 use super::finding::Finding;
 use super::measure::MeasureName;
 use super::measure_names as names;
+use super::threshold_result::ThresholdResult;
 use super::unit::MeasureUnit;
 use crate::analysis::audit::perturbations::Perturbation;
 use crate::analysis::audit::probe::Probe;
@@ -55,7 +54,7 @@ struct ThresholdSpec {
 
 /// The estimate that is limited.
 enum LimitedEstimate {
-    /// A measure, whatever its control.
+    /// A measure, without regard to its control.
     Plain(MeasureName),
     /// A measure minus its control.
     Net(MeasureName),

@@ -1,4 +1,4 @@
-//! The result of a threshold check.
+//! Result of a threshold.
 
 use serde::{Deserialize, Serialize};
 

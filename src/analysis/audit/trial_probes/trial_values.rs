@@ -1,4 +1,4 @@
-//! Values of one trial, of which measures are means. `None` if the trial has no such value.
+//! Values of one trial; measures are their means. `None` if the trial has no such value.
 
 use std::cmp::Ordering;
 

@@ -52,7 +52,7 @@ pub struct AgreeArgs {
     #[arg(long, value_name = "NAME", env = "ACEM3_TARGET", value_parser = score_target)]
     pub target: Vec<ScoreTarget>,
     /// Show subgroups by `meta.FIELD` too, besides data set, question type, modality, organ, language, scenario and
-    /// answer length (repeatable)
+    /// response length (repeatable)
     #[arg(long, value_name = "FIELD", env = "ACEM3_GROUP_BY")]
     pub group_by: Vec<String>,
     /// Compare with the records of another judge on the same cases
