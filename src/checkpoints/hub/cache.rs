@@ -132,7 +132,7 @@ impl RepoCache {
         let folder = self.root.join(".locks").join(&self.name);
         create_dir(&folder)?;
         let path = folder.join(format!("{hash}.lock"));
-        let failed = |error| HubError::disk(&path, error);
+        let failed = |error| HubError::disk(&path, &error);
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false);
         let file = options.open(&path).map_err(failed)?;
@@ -180,7 +180,7 @@ pub(super) fn is_inside(name: &str) -> bool {
 }
 
 fn create_dir(folder: &Path) -> Result<(), HubError> {
-    fs::create_dir_all(folder).map_err(|error| HubError::disk(folder, error))
+    fs::create_dir_all(folder).map_err(|error| HubError::disk(folder, &error))
 }
 
 /// Writes a small file. Readers see the old one or the new one, whole.
@@ -202,7 +202,7 @@ fn replace(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> Result<(), Hu
         .and_then(|()| fs::rename(&fresh, path))
         .map_err(|error| {
             let _ = fs::remove_file(&fresh);
-            HubError::disk(path, error)
+            HubError::disk(path, &error)
         })
 }
 

@@ -122,6 +122,10 @@ impl<'a> HubClient<'a> {
     }
 
     /// Opens a file at a range of bytes: the length of the answer, if the server states one, and the bytes.
+    #[expect(
+        clippy::type_complexity,
+        reason = "the stream of hf-hub has no name, so the pair has no alias"
+    )]
     pub(super) fn open(
         &self,
         commit: &str,

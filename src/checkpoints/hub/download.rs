@@ -43,7 +43,7 @@ impl Download<'_> {
             result = self.transfer(file, &part, start);
         }
         result?;
-        std::fs::rename(&part, &blob).map_err(|error| HubError::disk(&blob, error))
+        std::fs::rename(&part, &blob).map_err(|error| HubError::disk(&blob, &error))
     }
 
     /// Completes and verifies the file at `part`; deletes it if it does not match.
@@ -66,7 +66,7 @@ impl Download<'_> {
             }
         };
         if result.as_ref().is_err_and(is_mismatch) {
-            std::fs::remove_file(part).map_err(|error| HubError::disk(part, error))?;
+            std::fs::remove_file(part).map_err(|error| HubError::disk(part, &error))?;
         }
         result
     }
@@ -74,7 +74,7 @@ impl Download<'_> {
     /// Requests the missing bytes, once.
     fn append(&self, file: &RemoteFile, part: &Path, start: u64) -> Result<(), HubError> {
         let (name, size) = (&file.name, file.size);
-        let disk = |error| HubError::disk(part, error);
+        let disk = |error| HubError::disk(part, &error);
         let output = OpenOptions::new().create(true).append(true).open(part);
         let mut output = output.map_err(disk)?;
         let mut have = output.metadata().map_err(disk)?.len();

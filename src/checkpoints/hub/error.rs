@@ -63,7 +63,7 @@ impl HubError {
     }
 
     /// A file or folder could not be read or written.
-    pub(super) fn disk(path: &Path, error: io::Error) -> Self {
+    pub(super) fn disk(path: &Path, error: &io::Error) -> Self {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let hint = match error.kind() {
             StorageFull | QuotaExceeded => {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn disk_errors_have_a_hint_for_their_kind() {
         let text = |kind: io::ErrorKind| {
-            HubError::disk(Path::new("blobs/ab"), io::Error::from(kind)).to_string()
+            HubError::disk(Path::new("blobs/ab"), &io::Error::from(kind)).to_string()
         };
         let full = text(io::ErrorKind::StorageFull);
         assert!(full.starts_with("blobs/ab: "), "{full}");

@@ -1,4 +1,4 @@
-//! HubSettings from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
+//! Settings of the hub, from the environment variables of the Python tools (reference: `huggingface_hub/constants.py`).
 //! `hf-hub` reads some of them itself; they are read here so that all are honoured and checked.
 
 use std::ffi::OsString;

@@ -12,7 +12,7 @@ use super::remote_file::{Checksum, RemoteFile};
 
 /// Compares the hash of a downloaded file with the hub's.
 pub(super) fn verify(file: &RemoteFile, path: &Path) -> Result<(), HubError> {
-    let found = hash_file(&file.hash, path).map_err(|error| HubError::disk(path, error))?;
+    let found = hash_file(&file.hash, path).map_err(|error| HubError::disk(path, &error))?;
     let expected = file.hash.hex();
     let kind = match file.hash {
         Checksum::Sha256(_) => "sha256",

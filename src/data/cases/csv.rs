@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(first.question, "q, r?");
         assert_eq!(first.meta["left, right, or both"], "l");
         let short = drafts[1].as_ref().err().unwrap();
-        assert!(short.message.contains("with `;`"), "{short}");
+        assert!(short.message.contains("contain `;`"), "{short}");
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
             (b"id,image,question\r1,,q\r", "carriage returns"),
             (
                 b"id,image,question,Question\n1,,q,r\n",
-                "two columns `Question`",
+                "the column `Question` appears twice",
             ),
         ] {
             let error = read(bytes).err().unwrap().to_string();

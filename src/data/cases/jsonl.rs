@@ -348,7 +348,7 @@ mod tests {
             r#"{"id": 1, "question": "q", "responses": [{"model": 1}]}"#,
             "`model` of response 1",
         );
-        named(r#"{"id": 1, "question": "\ud8"}"#, "broken JSON");
+        named(r#"{"id": 1, "question": "\ud8"}"#, "malformed JSON");
     }
 
     #[test]

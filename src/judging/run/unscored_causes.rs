@@ -1,7 +1,7 @@
 //! Counts the causes of unscored records, in constant memory.
 //!
 //! Messages with the same cause differ in ids, models, files and lines. They are grouped by the text that
-//! remains remove_name these.
+//! remains without these.
 
 use std::collections::HashMap;
 

@@ -45,7 +45,7 @@ pub(super) fn lay_out(rows: &[&[String]], text_columns: usize, width: usize) -> 
         let widths = cells.widths(&group, width);
         for (i, row) in cells.rows.iter().enumerate() {
             let is_header = i == 0;
-            cells.write(&mut text, row, &group, &widths, is_header);
+            text.push_str(&cells.row(row, &group, &widths, is_header));
         }
     }
     text
@@ -129,15 +129,9 @@ impl Cells {
         widths
     }
 
-    /// Writes a row. The last lines of headers and the first lines of other cells stand side by side.
-    fn write(
-        &self,
-        text: &mut String,
-        row: &[String],
-        group: &[usize],
-        widths: &[usize],
-        is_header: bool,
-    ) {
+    /// Returns the lines of a row. The last lines of headers and the first lines of other cells stand side by side.
+    fn row(&self, row: &[String], group: &[usize], widths: &[usize], is_header: bool) -> String {
+        let mut text = String::new();
         let cells: Vec<(Vec<String>, Column, usize)> = group
             .iter()
             .zip(widths)
@@ -172,6 +166,7 @@ impl Cells {
             text.push_str(line.trim_end());
             text.push('\n');
         }
+        text
     }
 }
 

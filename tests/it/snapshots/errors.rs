@@ -83,7 +83,7 @@ const INPUT: &[Mistake] = &[
     mistake("cases-without-fault", "data check cases", nothing),
     mistake("cases-folder-empty", "judge empty --out out", empty_folder),
     mistake("cases-file-empty", "judge cases --out out", |folder| {
-        folder.write(CASES, "")
+        folder.write(CASES, "");
     }),
     mistake(
         "cases-file-of-another-kind",
@@ -117,13 +117,13 @@ const INPUT: &[Mistake] = &[
         );
     }),
     mistake("case-ids-twice", "data check cases", |folder| {
-        edit(folder, "\"c1\"", "\"c0\"")
+        edit(folder, "\"c1\"", "\"c0\"");
     }),
     mistake("case-label-out-of-range", "data check cases", |folder| {
-        edit(folder, "[4,1.5]", "[9,1.5]")
+        edit(folder, "[4,1.5]", "[9,1.5]");
     }),
     mistake("case-field-misspelt", "data check cases", |folder| {
-        edit(folder, "\"question\"", "\"qestion\"")
+        edit(folder, "\"question\"", "\"qestion\"");
     }),
     mistake(
         "image-missing",

@@ -25,10 +25,10 @@ const MISTAKES: &[Mistake] = &[
     labelled("labels-missing", judged),
     labelled("labels-empty", |folder| labels(folder, "")),
     labelled("labels-without-case", |folder| {
-        labels(folder, "question,mark\n1,2\n")
+        labels(folder, "question,mark\n1,2\n");
     }),
     labelled("labels-without-ratings", |folder| {
-        labels(folder, "case,model\nc1,alpha\n")
+        labels(folder, "case,model\nc1,alpha\n");
     }),
     labelled("labels-column-unknown", |folder| {
         labels(
@@ -37,7 +37,7 @@ const MISTAKES: &[Mistake] = &[
         );
     }),
     labelled("labels-score-is-a-word", |folder| {
-        labels(folder, "case,model,score\nc0,alpha,4\nc1,alpha,good\n")
+        labels(folder, "case,model,score\nc0,alpha,4\nc1,alpha,good\n");
     }),
     labelled("labels-score-out-of-range", |folder| {
         labels(
@@ -46,13 +46,13 @@ const MISTAKES: &[Mistake] = &[
         );
     }),
     labelled("labels-rated-twice", |folder| {
-        labels(folder, "case,model,score\nc1,alpha,4\nc1,alpha,3\n")
+        labels(folder, "case,model,score\nc1,alpha,4\nc1,alpha,3\n");
     }),
     labelled("labels-criterion-unknown", |folder| {
         labels(folder, "case,model,criterion,score\nc1,alpha,beauty,3\n");
     }),
     labelled("labels-of-other-cases", |folder| {
-        labels(folder, "case,model,score\nz1,alpha,4\n")
+        labels(folder, "case,model,score\nz1,alpha,4\n");
     }),
     Mistake {
         name: "labels-beyond-the-scale",
@@ -61,7 +61,7 @@ const MISTAKES: &[Mistake] = &[
             labels(
                 folder,
                 "case,model,score\nc0,alpha,4\nc1,alpha,9\nc2,alpha,1\n",
-            )
+            );
         },
     },
     on_records("scale-reversed", "agree out --scale 5,1"),

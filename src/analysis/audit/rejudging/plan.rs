@@ -160,7 +160,7 @@ impl AuditPlan {
             match (context.perturb(perturbation), perturbation.spec().edit) {
                 (Some(pass), _) => self.passes.push(pass),
                 (None, Edit::OtherImage) => {
-                    self.skip(probe, "pairs without another image to exchange")
+                    self.skip(probe, "pairs without another image to exchange");
                 }
                 (None, _) => *self.not_applicable.entry(perturbation).or_default() += 1,
             }

@@ -3,7 +3,7 @@
 use super::audit_result::AuditResult;
 use super::estimate::AuditEstimate;
 use super::finding::Finding;
-use super::measure::MeasureName;
+use super::measure::{AuditMeasure, MeasureName};
 use super::measure_names as names;
 use super::threshold_result::ThresholdResult;
 use super::unit::MeasureUnit;
@@ -168,7 +168,7 @@ impl LimitedEstimate {
     }
 
     fn find<'a>(&self, finding: &'a Finding) -> Option<&'a AuditEstimate> {
-        let net = |key: &str| finding.measure(key).map(|m| m.net());
+        let net = |key: &str| finding.measure(key).map(AuditMeasure::net);
         match self {
             Self::Plain(name) => finding.measure(name.key).map(|m| &m.estimate),
             Self::Net(name) => net(name.key),

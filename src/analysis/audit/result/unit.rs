@@ -58,6 +58,7 @@ impl MeasureUnit {
     }
 
     /// The unit of a difference of two values in this unit.
+    #[must_use]
     pub fn of_difference(self) -> Self {
         match self {
             Self::Proportion => Self::ProportionDifference,

@@ -119,7 +119,8 @@ fn conclude(first: &AuditEstimate, flips: &AuditEstimate) -> Conclusion {
     };
     if flips.value.is_some() {
         let rate = flips.describe(MeasureUnit::Proportion);
-        conclusion.sentence += &format!("; verdicts flip in {rate} of pairs");
+        let flips = format!("; verdicts flip in {rate} of pairs");
+        conclusion.sentence.push_str(&flips);
     }
     conclusion
 }

@@ -58,9 +58,10 @@ pub(super) fn probe_symmetry(evidence: &AuditVerdicts<'_>) -> Finding {
     }
     if let Some(proportion) = combined.value.filter(|proportion| *proportion < 1.0) {
         let percent = 100.0 * (1.0 - proportion);
-        conclusion.sentence += &format!(
+        let edited = format!(
             "; {percent:.1} % of verdicts are NOT the mean of their presentation orders: the records were edited"
         );
+        conclusion.sentence.push_str(&edited);
     }
     Finding {
         probe: Probe::Symmetry,

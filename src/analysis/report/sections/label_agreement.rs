@@ -93,7 +93,7 @@ pub(super) fn judges(report: &ReportData) -> ReportSection {
         match &compared.against {
             Some(against) => section.tables([JudgeComparison::table(against)]),
             None => {
-                section.say("No comparison with the labels: no pair that both judged is labelled.")
+                section.say("No comparison with the labels: no pair that both judged is labelled.");
             }
         }
     }

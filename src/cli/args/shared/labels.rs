@@ -10,7 +10,12 @@ use clap::Args;
 #[command(next_help_heading = "Labels")]
 pub struct LabelArgs {
     /// Read labels from FILE (CSV or JSONL) [default: the labels in the records or cases]
-    #[arg(long = "labels", value_name = "FILE", env = "ACEM3_LABELS")]
+    #[arg(
+        id = "labels",
+        long = "labels",
+        value_name = "FILE",
+        env = "ACEM3_LABELS"
+    )]
     pub path: Option<PathBuf>,
     /// Read one rater's ratings from each of these columns of the label file
     #[arg(

@@ -16,7 +16,7 @@ pub struct IntrospectArgs {
     #[command(flatten)]
     pub cases: SourceArgs,
     /// Get better evaluations of misjudged cases from SOURCE: a second panel (as for `judge --panel`), the records of a
-    /// run, or the base URL of an OpenAI-compatible server (http://localhost:8000/v1). A server receives the images,
+    /// run, or the base URL of an OpenAI-compatible server (`http://localhost:8000/v1`). A server receives the images,
     /// questions and answers of these cases
     #[arg(long, value_name = "SOURCE", env = "ACEM3_ADVISER")]
     pub adviser: String,
