@@ -33,7 +33,7 @@ fn panels_judge_with_trained_projectors() {
     let (code, stdout, stderr) = encoders(&out, &asked);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("judge on phantoms"), "{stdout}");
-    assert!(stdout.contains("against embedded"), "{stdout}");
+    assert!(stdout.contains("difference from embedded"), "{stdout}");
     let json: Value = serde_json::from_slice(&fs::read(out.join("judge.json")).unwrap()).unwrap();
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
@@ -47,7 +47,7 @@ fn panels_judge_with_trained_projectors() {
 
     let (code, _, stderr) = encoders(&out, &asked);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("hint: name another folder"), "{stderr}");
+    assert!(stderr.contains("hint: choose another folder"), "{stderr}");
 }
 
 #[test]

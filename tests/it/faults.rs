@@ -11,9 +11,8 @@ fn table(n: usize, models: &[&str]) -> Folder {
     rows.extend((0..n).map(|i| format!("{i},,what is {i}?")));
     folder.write("cases/questions.csv", &rows.join("\n"));
     for model in models {
-        let line = |i: usize| answer(i, &format!("{model} says {i}"));
-        let lines: Vec<String> = (0..n).map(line).collect();
-        folder.write(&format!("cases/answers/{model}.jsonl"), &lines.concat());
+        let lines: String = (0..n).map(|i| answer(i, &format!("{model} says {i}"))).collect();
+        folder.write(&format!("cases/answers/{model}.jsonl"), &lines);
     }
     folder
 }

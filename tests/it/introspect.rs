@@ -286,7 +286,7 @@ fn what_cannot_be_mended_is_said_before_anything_is_trained() {
         said.err
     };
     let model = refused(&["--adviser", "http://127.0.0.1:9/v1"]);
-    assert!(model.contains("--model names"), "{model}");
+    assert!(model.contains("with --model"), "{model}");
     let nobody = refused(&["--adviser", "nobody.jsonl"]);
     assert!(nobody.contains("nobody.jsonl"), "{nobody}");
     folder.write(

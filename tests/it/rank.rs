@@ -94,7 +94,7 @@ fn runs_of_two_judges_are_not_mixed() {
     assert_eq!(folder.run(&other).code, 0);
     let said = folder.run(&["rank", "out", "other"]);
     assert!(
-        said.code == 2 && said.err.contains("two judges"),
+        said.code == 2 && said.err.contains("expected records of one judge"),
         "{}",
         said.err
     );

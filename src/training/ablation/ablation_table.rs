@@ -8,7 +8,7 @@ use crate::support::tables::{Table, TableSection, TableStyle, render};
 use crate::support::terminal::number::{NOT_APPLICABLE, percent_with_interval};
 use crate::training::TrainConfig;
 use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_trial::AblationResult;
+use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::study::AblationStudy;
 
 /// A table.

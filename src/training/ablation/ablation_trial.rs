@@ -1,11 +1,11 @@
 //! Trains and measures every variant with every seed. Finished trials are not repeated.
 
+use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::ablation_config::AblationConfig;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::Downloads;
 use crate::checkpoints::panel::files::PanelFiles;
@@ -27,20 +27,6 @@ const MEASURED: &str = "measured.json";
 
 /// Version of the result format. Results of an earlier version are measured again.
 const FIGURES: u32 = 2;
-
-/// Result of one trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AblationResult {
-    /// The seed.
-    pub seed: u64,
-    /// Hash of the training configuration and the test sets.
-    #[serde(default)]
-    pub of: Option<Digest>,
-    /// Duration of the training; absent if it was interrupted.
-    pub seconds: Option<f64>,
-    /// Proportions by name.
-    pub figures: Vec<(String, f64)>,
-}
 
 /// Trains and measures all variants without a result in the folder. Returns `None` if the user interrupts it.
 ///

@@ -229,7 +229,7 @@ fn workspace_imports_are_found() {
         ("src/judging", "conclusion/src"),
         ("conclusion/src", "experts/src"),
         ("experts/src", "projector/src"),
-        ("projector/src", "vision/src"),
+        ("vision/src", "vision/kernels/src"),
     ] {
         assert!(finds(from, to), "{from} imports {to}");
     }
