@@ -11,7 +11,9 @@ fn table(n: usize, models: &[&str]) -> Folder {
     rows.extend((0..n).map(|i| format!("{i},,what is {i}?")));
     folder.write("cases/questions.csv", &rows.join("\n"));
     for model in models {
-        let lines: String = (0..n).map(|i| answer(i, &format!("{model} says {i}"))).collect();
+        let lines: String = (0..n)
+            .map(|i| answer(i, &format!("{model} says {i}")))
+            .collect();
         folder.write(&format!("cases/answers/{model}.jsonl"), &lines);
     }
     folder

@@ -146,7 +146,10 @@ fn resolutions_that_do_not_fit_are_named() {
         config["image_grid_pinpoints"] = json!([[12, 12]]);
     });
     assert!(differ.contains("preprocessor_config.json"), "{differ}");
-    assert!(differ.contains("differ from those in config.json"), "{differ}");
+    assert!(
+        differ.contains("differ from those in config.json"),
+        "{differ}"
+    );
     let other = damaged("preprocessor_config.json", &|file| {
         file["crop_size"] = json!({"height": 16, "width": 16});
         file["size"] = json!({"shortest_edge": 16});

@@ -201,7 +201,8 @@ fn files_and_forms() {
         "metrics", "cases", "--format", "markdown", "--out", "s.jsonl",
     ]);
     assert!(
-        said.out.contains("| closed_accuracy | 1.000 [0.207, 1.000] |"),
+        said.out
+            .contains("| closed_accuracy | 1.000 [0.207, 1.000] |"),
         "{}",
         said.out
     );
@@ -245,14 +246,8 @@ fn no_metric_is_exchanged_for_another() {
     let golden = |name: &str| text_golden().join(name).display().to_string();
     let (bert, bart) = (golden("bert"), golden("bart"));
     for (args, fault) in [
-        (
-            vec!["--metrics", "bertscore"],
-            "hint: pass --bert MODEL",
-        ),
-        (
-            vec!["--metrics", "f1,bartscore"],
-            "hint: pass --bart MODEL",
-        ),
+        (vec!["--metrics", "bertscore"], "hint: pass --bert MODEL"),
+        (vec!["--metrics", "f1,bartscore"], "hint: pass --bart MODEL"),
         (vec!["--metrics", "bleurt"], "bertscore"),
         (vec!["--bert", &bert], "hint: name one with --bert-layer"),
         (vec!["--bert", &bert, "--bert-layer", "4"], "has 3 layers"),

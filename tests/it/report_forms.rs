@@ -121,10 +121,7 @@ fn one_order_alone_tells_nothing_of_places() {
     let folder = Folder::of(6);
     assert_eq!(folder.judge("out", &["--single-order"]).code, 0);
     let text = run(&folder, &["--format", "markdown"]).out;
-    assert!(
-        text.contains("**position**: unclear: "),
-        "{text}"
-    );
+    assert!(text.contains("**position**: unclear: "), "{text}");
     assert!(text.contains("**symmetry**: not run"), "{text}");
     assert!(!text.contains("NaN"), "{text}");
 }

@@ -1,7 +1,7 @@
 //! Trains and measures every variant with every seed. Finished trials are not repeated.
 
-use crate::training::ablation::ablation_result::AblationResult;
 use crate::training::ablation::ablation_config::AblationConfig;
+use crate::training::ablation::ablation_result::AblationResult;
 use std::path::Path;
 use std::time::Instant;
 

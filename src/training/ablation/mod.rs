@@ -1,8 +1,8 @@
 //! Ablation studies: the same training with one setting changed, over several seeds (ACE-M³ §4.4,
 //! `HDCEval` §4.4).
 
-mod ablation_result;
 mod ablation_config;
+mod ablation_result;
 mod ablation_table;
 mod ablation_trial;
 mod study;
