@@ -11,9 +11,8 @@ fn table(n: usize, models: &[&str]) -> Folder {
     rows.extend((0..n).map(|i| format!("{i},,what is {i}?")));
     folder.write("cases/questions.csv", &rows.join("\n"));
     for model in models {
-        let lines: String = (0..n)
-            .map(|i| answer(i, &format!("{model} says {i}")))
-            .collect();
+        let line = |i| answer(i, &format!("{model} says {i}"));
+        let lines: String = (0..n).map(line).collect();
         folder.write(&format!("cases/answers/{model}.jsonl"), &lines);
     }
     folder
@@ -38,9 +37,10 @@ fn summary(folder: &Folder, out: &str, more: &[&str]) -> Value {
 }
 
 fn coverage(summary: &Value, model: &str) -> f64 {
-    let models = summary["models"].as_array().unwrap();
-    let found = models.iter().find(|m| m["model"] == model).unwrap();
-    found["coverage"].as_f64().unwrap()
+    let mut models = summary["models"].as_array().unwrap().iter();
+    models.find(|m| m["model"] == model).unwrap()["coverage"]
+        .as_f64()
+        .unwrap()
 }
 
 fn near(found: f64, expected: f64) {
