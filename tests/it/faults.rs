@@ -22,12 +22,11 @@ fn answer(question: usize, text: &str) -> String {
     json!({"question_id": question, "text": text}).to_string() + "\n"
 }
 
-/// Changes the answers of a model.
 fn change(folder: &Folder, model: &str, from: &str, to: &str) {
-    let name = format!("cases/answers/{model}.jsonl");
-    let text = folder.read(&name);
+    let name = &format!("cases/answers/{model}.jsonl");
+    let text = folder.read(name);
     assert!(text.contains(from), "{from}");
-    folder.write(&name, &text.replace(from, to));
+    folder.write(name, &text.replace(from, to));
 }
 
 fn summary(folder: &Folder, out: &str, more: &[&str]) -> Value {
@@ -37,10 +36,9 @@ fn summary(folder: &Folder, out: &str, more: &[&str]) -> Value {
 }
 
 fn coverage(summary: &Value, model: &str) -> f64 {
-    let mut models = summary["models"].as_array().unwrap().iter();
-    models.find(|m| m["model"] == model).unwrap()["coverage"]
-        .as_f64()
-        .unwrap()
+    let models = summary["models"].as_array().unwrap();
+    let found = models.iter().find(|m| m["model"] == model).unwrap();
+    found["coverage"].as_f64().unwrap()
 }
 
 fn near(found: f64, expected: f64) {
